@@ -1,0 +1,106 @@
+"""How an exercise is posed: the words that a topic's module is written in.
+
+A topic is a list of exercises. An exercise has a reference, the mistakes that students make in it
+(each with a sentence and the wrong code, written once), and a function that poses it: it draws
+inputs, and each `Posed` becomes a case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Answer = Callable[..., Any]
+
+
+class Draw:
+    """Random sizes and tensors from one seed, so that a case set is a function of its seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def sizes(self, count: int, low: int = 2, high: int = 7) -> list[int]:
+        """`count` sizes from low to high, all different: no wrong axis fits by chance."""
+        order = torch.randperm(high - low + 1, generator=self.generator)[:count]
+        return [low + int(n) for n in order]
+
+    def shape(self, leading: int, count: int) -> tuple[list[int], list[int]]:
+        """`leading` small sizes to stand in front, and `count` others; all of them different."""
+        sizes = self.sizes(leading + count, 2, 2 + leading + count)
+        front = sorted(sizes)[:leading]
+        return front, [size for size in sizes if size not in front]
+
+    def normal(self, *shape: int) -> Tensor:
+        """Unit normal entries, float32."""
+        return torch.randn(*shape, generator=self.generator)
+
+    def uniform(self, low: float, high: float) -> float:
+        return low + (high - low) * torch.rand((), generator=self.generator).item()
+
+    def permutation(self, count: int) -> list[int]:
+        return torch.randperm(count, generator=self.generator).tolist()
+
+
+def leading_name(count: int) -> str:
+    """How a student reads of a case with `count` leading dimensions."""
+    return f"{count or 'no'} leading dimension{'' if count == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Posed:
+    """One call to make. `name` is what a student may read of it; `leading` counts the leading
+    dimensions; `exact` marks, for each output, the entries that must match exactly."""
+
+    name: str
+    arguments: dict[str, Any]
+    leading: int
+    traits: list[str] = field(default_factory=list)
+    exact: list[Tensor | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A mistake that students make: its slug, a sentence that teaches, and the wrong code.
+
+    Each variant takes the arguments of the exercise and gives what a student with this mistake
+    would get.
+    """
+
+    slug: str
+    sentence: str
+    variants: list[Answer]
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise: `cases` poses it with a `Draw`; see `student.cases.Spec` for the rest.
+
+    `trait_diagnoses` has, for a trait of cases, the slug of an answer that fails on those alone.
+    `sentences` explains slugs that have no code of their own.
+    """
+
+    id: str
+    points: float
+    reference: Answer
+    cases: Callable[[Draw], Iterator[Posed]]
+    outputs: list[str]
+    misconceptions: list[Misconception]
+    distributions: list[str] = field(default_factory=list)
+    banned: list[str] = field(default_factory=list)
+    builds_on: list[str] = field(default_factory=list)
+    trait_diagnoses: dict[str, str] = field(default_factory=dict)
+    sentences: dict[str, str] = field(default_factory=dict)
+    time_limit: float = 10.0  # seconds, for all cases together; a right answer takes about 0.1
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic: its name in every folder, the seed of its public cases, its exercises in order."""
+
+    name: str
+    exercises: list[Exercise]
+    public_seed: int = 1

@@ -1,0 +1,81 @@
+"""Finding banned calls as they run, in every disguise: an alias, `torch.ops`, a module inside a module.
+
+Two modes watch while an answer runs. The function mode sees the Python functions of torch, the
+dispatch mode the operators that they come down to. Names are compared, not objects: torch binds
+the same function in many places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+def _is_softmax(name: str) -> bool:
+    return "softmax" in name or "softmin" in name or name in ("logsumexp", "special_logsumexp")
+
+
+def _is_attention(name: str) -> bool:
+    ready_made = ("scaled_dot_product", "multi_head_attention", "transformer_encoder_layer")
+    return any(part in name for part in ready_made) or name in _FUSED
+
+
+_FUSED = (
+    "_flash_attention_forward",
+    "_efficient_attention_forward",
+    "_cudnn_attention_forward",
+    "flex_attention",
+    "_triton_multi_head_attention",
+)
+
+GROUPS: dict[str, tuple[str, Callable[[str], bool]]] = {
+    "softmax": ("a ready-made softmax", _is_softmax),
+    "attention": ("a ready-made attention", _is_attention),
+}
+
+
+@contextmanager
+def watch(groups: list[str]) -> Iterator[list[str]]:
+    """Within it, the list that it gives collects the names of banned calls, each once."""
+    seen: list[str] = []
+
+    def note(name: str) -> None:
+        if name not in seen and any(GROUPS[group][1](name) for group in groups):
+            seen.append(name)
+
+    with _Functions(note), _Operators(note):
+        yield seen
+
+
+class _Functions(TorchFunctionMode):
+    def __init__(self, note: Callable[[str], None]) -> None:
+        super().__init__()
+        self.note = note
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        self.note(_name_of(func))
+        return func(*args, **(kwargs or {}))
+
+
+class _Operators(TorchDispatchMode):
+    def __init__(self, note: Callable[[str], None]) -> None:
+        super().__init__()
+        self.note = note
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        self.note(_name_of(func))
+        return func(*args, **(kwargs or {}))
+
+
+def _name_of(func: Any) -> str:
+    """`softmax` for torch.softmax, F.softmax, Tensor.softmax and torch.ops.aten.softmax.int alike."""
+    packet = getattr(func, "overloadpacket", func)
+    return str(getattr(packet, "__name__", packet)).rpartition(".")[2]

@@ -1,0 +1,219 @@
+"""What an answer is asked, what it gave, and what would have been right: all of it data.
+
+A `Case` is made ahead from the reference and its misconceptions, so that judging needs neither.
+Of a case only its `Question` is ever shown to an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+from torch import Tensor
+
+from autograder.student.tensors import MalformedData, pack, unpack
+
+
+@dataclass(frozen=True)
+class Question:
+    """One call to make: arguments by name in the signature's order, and how to pull back on it.
+
+    `cotangents` holds, for each output, the gradient to send back through it (None: none).
+    """
+
+    arguments: dict[str, Any]
+    cotangents: list[Tensor | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception that came out of an answer, told in the student's own terms."""
+
+    type: str
+    message: str = ""
+    line: str = ""  # the student's source line
+    where: str = ""  # "line 3 of attention"
+    is_stub: bool = False  # the answer's own `raise NotImplementedError`
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call gave: one tensor, a sequence of tensors, something else, or an exception.
+
+    `kind` is "tensor", "sequence", "raised", or the name of the type that came instead.
+    """
+
+    kind: str
+    values: list[Tensor] = field(default_factory=list)
+    raised: Raised | None = None
+
+
+@dataclass(frozen=True)
+class Response:
+    """All that an answer gave on one question.
+
+    `plain` is a call by position on inputs that need no gradient, `traced` one by name on inputs
+    that do. `gradients` has one entry for each floating-point argument, None where the outputs do
+    not depend on it.
+    """
+
+    plain: Outcome
+    traced: Outcome
+    gradients: dict[str, Tensor | None] = field(default_factory=dict)
+    gradient_error: Raised | None = None
+    changed_inputs: list[str] = field(default_factory=list)
+    changed_results: bool = False
+    banned: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question with all that is needed to judge the response to it.
+
+    `leading` is the number of leading dimensions, `traits` are the names of what is special here,
+    `exact` marks for each output the entries that must match exactly (None: none), and
+    `misconceptions` has for each diagnosis the outcomes of its variants.
+    """
+
+    name: str
+    question: Question
+    expected: Outcome
+    gradients: dict[str, Tensor]
+    leading: int
+    traits: list[str] = field(default_factory=list)
+    exact: list[Tensor | None] = field(default_factory=list)
+    misconceptions: dict[str, list[Outcome]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What the judge knows of an exercise besides its cases.
+
+    `outputs` names what is returned, in order; `distributions` those of them whose rows sum to 1.
+    `banned` names groups of `bans.GROUPS`. `diagnoses` holds a sentence for each slug;
+    `trait_diagnoses` the slug for an answer that fails on cases with that trait alone.
+    `builds_on` are exercises of the same notebook that an answer may call. `time_limit` is in
+    seconds, for all cases together.
+    """
+
+    id: str
+    points: float
+    outputs: list[str]
+    distributions: list[str]
+    banned: list[str]
+    builds_on: list[str]
+    diagnoses: dict[str, str]
+    trait_diagnoses: dict[str, str]
+    time_limit: float
+
+
+@dataclass(frozen=True)
+class CaseSet:
+    """The exercises of a topic and their cases, in order, as one file holds them."""
+
+    topic: str
+    seed: int
+    specs: dict[str, Spec]
+    cases: dict[str, list[Case]]
+
+    def to_bytes(self) -> bytes:
+        return pack(to_data(self))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> CaseSet:
+        """Read a case file; MalformedData where it is none."""
+        raw = unpack(data)
+        try:
+            specs = {name: Spec(**entry) for name, entry in raw["specs"].items()}
+            cases = {name: [_case(entry) for entry in raw["cases"][name]] for name in specs}
+            return cls(raw["topic"], raw["seed"], specs, cases)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise MalformedData(f"not a case file ({error})") from error
+
+
+def to_data(value: Any) -> Any:
+    """Dataclasses as dicts, all the way down; tensors stay."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: to_data(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, dict):
+        return {key: to_data(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_data(item) for item in value]
+    return value
+
+
+def parse_question(data: Any) -> Question:
+    try:
+        return Question(**data)
+    except TypeError as error:
+        raise MalformedData(f"not a question ({error})") from error
+
+
+def parse_response(data: Any) -> Response:
+    """A response that came over the wire, every field checked: its sender may be hostile."""
+    known = {item.name for item in fields(Response)}
+    _require(isinstance(data, dict) and set(data) == known, "a response has exactly its fields")
+    gradients, changed, banned = data["gradients"], data["changed_inputs"], data["banned"]
+    _require(isinstance(gradients, dict), "gradients are named")
+    _require(
+        all(grad is None or isinstance(grad, Tensor) for grad in gradients.values()),
+        "a gradient is a tensor or none",
+    )
+    for names in (changed, banned):
+        _require(
+            isinstance(names, list) and all(isinstance(name, str) for name in names),
+            "names are strings",
+        )
+    _require(isinstance(data["changed_results"], bool), "a flag is true or false")
+    return Response(
+        plain=_outcome(data["plain"]),
+        traced=_outcome(data["traced"]),
+        gradients=gradients,
+        gradient_error=_raised(data["gradient_error"]),
+        changed_inputs=changed,
+        changed_results=data["changed_results"],
+        banned=banned,
+    )
+
+
+def _case(data: dict[str, Any]) -> Case:
+    misconceptions = {
+        slug: [_outcome(entry) for entry in variants]
+        for slug, variants in data["misconceptions"].items()
+    }
+    parsed = {
+        "question": parse_question(data["question"]),
+        "expected": _outcome(data["expected"]),
+        "misconceptions": misconceptions,
+    }
+    return Case(**{**data, **parsed})
+
+
+def _outcome(data: Any) -> Outcome:
+    _require(isinstance(data, dict) and set(data) == {"kind", "values", "raised"}, "an outcome")
+    kind, values = data["kind"], data["values"]
+    _require(isinstance(kind, str), "an outcome's kind is a string")
+    _require(
+        isinstance(values, list) and all(isinstance(value, Tensor) for value in values),
+        "an outcome's values are tensors",
+    )
+    raised = _raised(data["raised"])
+    _require((kind == "raised") == (raised is not None), "an exception comes with its kind")
+    _require(kind != "tensor" or len(values) == 1, "one tensor is one tensor")
+    return Outcome(kind, values, raised)
+
+
+def _raised(data: Any) -> Raised | None:
+    if data is None:
+        return None
+    known = {item.name for item in fields(Raised)}
+    _require(isinstance(data, dict) and set(data) == known, "an exception has exactly its fields")
+    texts = [data[name] for name in ("type", "message", "line", "where")]
+    _require(all(isinstance(text, str) for text in texts), "an exception's texts are strings")
+    _require(isinstance(data["is_stub"], bool), "a flag is true or false")
+    return Raised(**data)
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise MalformedData(f"malformed: {what}")

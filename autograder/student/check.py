@@ -1,0 +1,112 @@
+"""What a notebook imports: `check("attention", attention)` judges on the public cases at once."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from autograder.student.cases import CaseSet
+from autograder.student.channel import Channel, answer_questions
+from autograder.student.evaluation import Evaluator
+from autograder.student.judge import in_time, judge
+from autograder.student.verdicts import Verdict, points_text, with_faults_below
+
+CASES_FILE = "public_cases.safetensors"
+_WIDTH = 92
+
+
+class CheckFailed(AssertionError):
+    """A failed check. Jupyter shows its message alone: no traceback, which would be of our code."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+def load_check(topic: str, folder: str | Path | None = None) -> Check:
+    """The check of a topic's notebook; its public cases lie beside the notebook, or in `folder`."""
+    channel = Channel.inherited()
+    if channel is not None:
+        channel.send({"type": "public"})
+        data = bytes(channel.receive()["cases"].tolist())
+    else:
+        data = _find_cases(topic, folder).read_bytes()
+    cases = CaseSet.from_bytes(data)
+    if cases.topic != topic:
+        raise CheckFailed(f"{CASES_FILE} holds the cases of {cases.topic}, not of {topic}.")
+    return Check(cases, channel)
+
+
+class Check:
+    """Judges answers to the exercises of one topic, and remembers the last verdict on each."""
+
+    def __init__(self, cases: CaseSet, channel: Channel | None = None) -> None:
+        self.cases = cases
+        self.channel = channel
+        self.verdicts: dict[str, Verdict] = {}
+
+    def __call__(self, exercise: str, answer: Callable[..., Any]) -> None:
+        """Say how `answer` does; CheckFailed where it does not pass."""
+        if exercise not in self.cases.specs:
+            known = ", ".join(self.cases.specs)
+            raise CheckFailed(f"There is no exercise {exercise!r} here. There are: {known}.")
+        if self.channel is not None:
+            answer_questions(self.channel, exercise, answer)
+        verdict = self._judge(exercise, answer)
+        if not verdict.passed:
+            raise CheckFailed(text_of(verdict)) from None
+        print(text_of(verdict))
+
+    def summary(self) -> None:
+        """Print what was checked so far, and the points."""
+        for name, spec in self.cases.specs.items():
+            verdict = self.verdicts.get(name)
+            status = "not checked yet" if verdict is None else verdict.status
+            if verdict is not None and verdict.diagnosis:
+                status += f" ({verdict.diagnosis})"
+            got = 0.0 if verdict is None else verdict.points
+            print(f"{name:24} {points_text(got):>4} / {points_text(spec.points):<4} {status}")
+
+    def _judge(self, exercise: str, answer: Callable[..., Any]) -> Verdict:
+        self.verdicts[exercise] = judge_answer(self.cases, exercise, answer)
+        builds_on = {name: spec.builds_on for name, spec in self.cases.specs.items()}
+        pointed = with_faults_below(list(self.verdicts.values()), builds_on)
+        return next(verdict for verdict in pointed if verdict.exercise == exercise)
+
+
+def judge_answer(cases: CaseSet, exercise: str, answer: Callable[..., Any]) -> Verdict:
+    """Evaluate and judge in one process, as a notebook at home does."""
+    spec = cases.specs[exercise]
+    evaluator = Evaluator(answer, spec.banned, spec.time_limit)
+    responses = []
+    for case in cases.cases[exercise]:
+        responses.append(evaluator(case.question))
+        if not in_time(responses[-1]):
+            break
+    return judge(spec, cases.cases[exercise], responses)
+
+
+def text_of(verdict: Verdict) -> str:
+    """A verdict for reading: a head line and the message, wrapped."""
+    if verdict.passed:
+        return f"✔ {verdict.exercise}: {verdict.message}"
+    name = f" ({verdict.diagnosis})" if verdict.diagnosis else ""
+    head = f"✘ {verdict.exercise}: {verdict.status}{name}, 0 of {points_text(verdict.max_points)}"
+    lines = verdict.message.splitlines()
+    body = [line if line.startswith("    ") else textwrap.fill(line, _WIDTH) for line in lines]
+    return "\n".join([f"{head} points.", *body])
+
+
+def _find_cases(topic: str, folder: str | Path | None) -> Path:
+    """The case file in `folder`, beside the notebook, or in the course's `release` folder."""
+    here = Path.cwd()
+    places = [Path(folder)] if folder else [here]
+    places += [parent / "release" / topic for parent in [here, *here.parents]]
+    for place in places:
+        if (place / CASES_FILE).is_file():
+            return place / CASES_FILE
+    raise CheckFailed(
+        f"{CASES_FILE} is missing: it came with the assignment and belongs beside the notebook. "
+        "Fetch the assignment's folder again, and keep its files together."
+    )

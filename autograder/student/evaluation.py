@@ -1,0 +1,266 @@
+"""Running an answer on questions: everything that happens beside student code, and no judging.
+
+What an answer prints is dropped, what it raises is told by the student's own line, and it is
+stopped when the exercise's time is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import io
+import linecache
+import signal
+import sys
+import sysconfig
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.student.bans import watch
+from autograder.student.cases import Outcome, Question, Raised, Response
+from autograder.student.tensors import DTYPE_NAMES
+
+TIME_LIMIT = "TimeLimit"  # the `Raised.type` of an answer that was stopped
+_LONGEST_TEXT = 300
+_NOT_THE_STUDENTS = (
+    "<frozen",
+    str(Path(__file__).parent) if __package__ else __file__,
+    str(Path(torch.__file__).parent),
+    *(sysconfig.get_path(place) for place in ("stdlib", "platstdlib", "purelib", "platlib")),
+)
+
+
+class TimeLimitReached(BaseException):
+    """Raised inside an answer that takes too long; no `except Exception` catches it."""
+
+
+class Evaluator:
+    """Puts questions to one answer, in order, within one time limit (seconds) for all of them."""
+
+    def __init__(
+        self, answer: Callable[..., Any], banned: list[str], time_limit: float
+    ) -> None:
+        self.answer = answer
+        self.banned = banned
+        self.seconds_left = time_limit
+        self._kept: list[tuple[Tensor, Tensor]] = []  # what was returned, and a copy of it then
+
+    def __call__(self, question: Question) -> Response:
+        arguments = fresh_copies(question.arguments)
+        with watch(self.banned) as banned:
+            plain, returned = self._call(lambda: self.answer(*arguments.values()))
+        changed = changed_inputs(question.arguments, arguments)
+        if plain.kind == "raised" and not banned:
+            # Once more without the watching modes, so that they never fail a right answer.
+            again = fresh_copies(question.arguments)
+            plain, returned = self._call(lambda: self.answer(*again.values()))
+        changed_results = not all(same_entries(now, then) for now, then in self._kept)
+        if not changed_results:
+            self._kept += zip(tensors_in(returned), plain.values, strict=False)
+        traced, gradients, gradient_error = self._trace(question)
+        return Response(
+            plain, traced, gradients, gradient_error, changed, changed_results, banned
+        )
+
+    def _trace(
+        self, question: Question
+    ) -> tuple[Outcome, dict[str, Tensor | None], Raised | None]:
+        """The same call by name, recorded for gradients, and the gradients."""
+        leaves = {
+            name: value.clone().requires_grad_()
+            for name, value in question.arguments.items()
+            if isinstance(value, Tensor) and value.is_floating_point()
+        }
+        # Not the leaves themselves: in-place work on a leaf is an error of its own.
+        copies = {name: leaf.clone() for name, leaf in leaves.items()}
+        inputs = {**fresh_copies(question.arguments), **copies}
+        gradients: dict[str, Tensor | None] = dict.fromkeys(leaves)
+        with torch.enable_grad():
+            traced, returned = self._call(lambda: self.answer(**inputs))
+            pulled = [
+                (output, cotangent.to(output.dtype))
+                for output, cotangent in zip(tensors_in(returned), question.cotangents, strict=False)
+                if cotangent is not None
+                and output.requires_grad
+                and output.shape == cotangent.shape
+            ]
+            if not pulled:
+                return traced, gradients, None
+            outcome, found = self._call(
+                lambda: torch.autograd.grad(
+                    [output for output, _ in pulled],
+                    list(leaves.values()),
+                    [cotangent for _, cotangent in pulled],
+                    allow_unused=True,
+                )
+            )
+        if found is None:
+            return traced, gradients, outcome.raised
+        return traced, dict(zip(leaves, map(_copied, found), strict=True)), None
+
+    def _call(self, call: Callable[[], Any]) -> tuple[Outcome, Any]:
+        """What `call` gave, as data and as it is (None where it raised)."""
+        started = time.monotonic()
+        try:
+            with time_limit(self.seconds_left), _silence():
+                returned = call()
+        except TimeLimitReached:
+            return Outcome("raised", raised=Raised(TIME_LIMIT)), None
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return Outcome("raised", raised=describe(error, self.answer)), None
+        finally:
+            self.seconds_left -= time.monotonic() - started
+        return as_outcome(returned), returned
+
+
+def as_outcome(returned: Any) -> Outcome:
+    """What an answer returned, as data; tensors are copied."""
+    sequence = isinstance(returned, tuple | list)
+    found = tensors_in(returned)
+    if not found or (sequence and len(found) != len(returned)):
+        return Outcome(_type_name(returned))
+    odd = [tensor for tensor in found if _is_odd(tensor)]
+    if odd:
+        return Outcome(f"{str(odd[0].dtype)} tensor ({odd[0].layout}, {odd[0].device})")
+    return Outcome("sequence" if sequence else "tensor", [_copy(tensor) for tensor in found])
+
+
+def tensors_in(returned: Any) -> list[Tensor]:
+    if isinstance(returned, Tensor):
+        return [returned]
+    if isinstance(returned, tuple | list):
+        return [item for item in returned if isinstance(item, Tensor)]
+    return []
+
+
+def fresh_copies(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value.clone(memory_format=torch.preserve_format)
+        if isinstance(value, Tensor)
+        else value
+        for name, value in arguments.items()
+    }
+
+
+def changed_inputs(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Names of the tensors whose values, shape or strides are not what they were."""
+    return [
+        name
+        for name, value in before.items()
+        if isinstance(value, Tensor)
+        and (value.stride() != after[name].stride() or not same_entries(value, after[name]))
+    ]
+
+
+def same_entries(left: Tensor, right: Tensor) -> bool:
+    """Equal in shape, dtype and every entry; NaN equals NaN."""
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return False
+    left, right = left.detach(), right.detach()
+    return bool(((left == right) | ((left != left) & (right != right))).all())
+
+
+def describe(error: BaseException, answer: Any = None) -> Raised:
+    """An exception in the student's terms: their own line, and no line of ours or of a library's."""
+    frames = [
+        (frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame)
+    ]
+    type_name, text = type(error).__name__, str(error).strip()[:_LONGEST_TEXT]
+    if not frames:
+        return Raised(type_name, text)
+    frame, number = frames[-1]
+    line = linecache.getline(frame.f_code.co_filename, number).strip()[:_LONGEST_TEXT]
+    is_stub = (
+        isinstance(error, NotImplementedError)
+        and frame.f_code in _codes_of(answer)
+        and _was_raised_here(error.__traceback__)
+    )
+    return Raised(type_name, text, line, f"line {number} of {_name_of_code(frame)}", is_stub)
+
+
+def _was_raised_here(trace: TracebackType | None) -> bool:
+    """Whether a `raise` statement ended it: torch raises NotImplementedError from inside C++ too."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return False
+    operation = trace.tb_frame.f_code.co_code[trace.tb_lasti]
+    return dis.opname[operation].startswith("RAISE_VARARGS")
+
+
+def _codes_of(answer: Any) -> list[Any]:
+    """The code of a function, or of all methods of a class."""
+    functions = vars(answer).values() if isinstance(answer, type) else [answer]
+    return [function.__code__ for function in functions if hasattr(function, "__code__")]
+
+
+def _is_own(frame: FrameType) -> bool:
+    return not frame.f_code.co_filename.startswith(_NOT_THE_STUDENTS)
+
+
+def _name_of_code(frame: FrameType) -> str:
+    name = frame.f_code.co_name
+    return "the cell" if name == "<module>" else name
+
+
+def _is_odd(tensor: Tensor) -> bool:
+    return (
+        tensor.layout != torch.strided
+        or tensor.device.type != "cpu"
+        or tensor.dtype not in DTYPE_NAMES
+    )
+
+
+def _type_name(value: Any) -> str:
+    if isinstance(value, tuple | list) and value:
+        return f"{type(value).__name__} of {', '.join(type(item).__name__ for item in value[:4])}"
+    return "None" if value is None else type(value).__name__
+
+
+def _copy(tensor: Tensor) -> Tensor:
+    return tensor.detach().as_subclass(Tensor).resolve_conj().resolve_neg().clone()
+
+
+def _copied(gradient: Tensor | None) -> Tensor | None:
+    return None if gradient is None else _copy(gradient)
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """TimeLimitReached in the block after `seconds`; only the main thread can be stopped so."""
+    alarm = getattr(signal, "SIGALRM", None)
+    if alarm is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TimeLimitReached
+
+    before = signal.signal(alarm, stop)
+    # It repeats, for code that swallows the first one.
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 0.5)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(alarm, before)
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    sink = io.StringIO()
+    with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
+        yield
+
+
+assert sys.version_info >= (3, 11), "this course needs Python 3.11 or newer"
