@@ -98,9 +98,18 @@ print(digest.hexdigest())
 ' "$venv" "${inputs[@]}" 2>/dev/null
 }
 
+minor_version() {
+    "$1" -I -c 'import sys; print(sys.version_info[:2])' 2>/dev/null || true
+}
+
+is_of_wanted_python() {
+    [ -z "${PYTHON:-}" ] || [ "$(minor_version "$PYTHON")" = "$(minor_version "$venv_python")" ]
+}
+
 is_ready() {
     local now
-    [ -f "$venv/.ready" ] && now=$(fingerprint) && [ "$now" = "$(cat "$venv/.ready")" ]
+    [ -f "$venv/.ready" ] && is_of_wanted_python &&
+        now=$(fingerprint) && [ "$now" = "$(cat "$venv/.ready")" ]
 }
 
 # What is wrong with the bare environment, or nothing: only then can pip mend the rest.
@@ -115,13 +124,9 @@ venv_fault() {
         say "has a Python older than 3.11"
     elif ! "$venv_python" -I -m pip --version >/dev/null 2>&1; then
         say "has no pip that runs"
-    elif [ -n "${PYTHON:-}" ] && [ "$(minor_version "$PYTHON")" != "$(minor_version "$venv_python")" ]; then
+    elif ! is_of_wanted_python; then
         say "was made from another Python than $PYTHON"
     fi
-}
-
-minor_version() {
-    "$1" -I -c 'import sys; print(sys.version_info[:2])' 2>/dev/null || true
 }
 
 make_venv() {
@@ -166,7 +171,7 @@ PYTHON_CODE
 install_packages() {
     local pip=("$venv_python" -I -m pip --disable-pip-version-check --no-input install
         -qq --no-warn-script-location)
-    # Kept for the editable install too: it must not bring a second set of versions.
+    # The project's own step brings nothing: what it needs has just been laid down.
     "${pip[@]}" -r requirements.txt -c constraints.txt </dev/null &&
         "${pip[@]}" --no-deps --no-build-isolation -e . </dev/null
 }
@@ -177,9 +182,7 @@ if [ "${1:-}" = --find-python ]; then
     exit
 fi
 
-if [ -z "${PYTHON:-}" ] || [ "$(minor_version "$PYTHON")" = "$(minor_version "$venv_python")" ]; then
-    if is_ready; then exit 0; fi
-fi
+if is_ready; then exit 0; fi
 
 # The lock stays with pip if this script is killed and pip is not: the next run then waits.
 if command -v flock >/dev/null; then
@@ -187,29 +190,33 @@ if command -v flock >/dev/null; then
     if ! flock -n 9; then
         say "Another run is setting up .venv: waiting for it…"
         flock 9
-        if is_ready; then exit 0; fi
     fi
+    if is_ready; then exit 0; fi
 fi
 
 if [ -e "$venv" ] || [ -L "$venv" ]; then
     fault=$(venv_fault)
-    if [ -z "$fault" ]; then
-        say "Bringing .venv up to date…"
-    else
-        say "The environment in .venv $fault: making it anew…"
-    fi
 else
-    say "Setting up the environment in .venv (a few minutes the first time)…"
     fault="is not there"
 fi
-if [ -n "$fault" ]; then
+if [ -z "$fault" ]; then
+    say "Bringing .venv up to date…"
+else
+    # Found before the old environment is touched: one that cannot be replaced stays.
     python=$(find_python)
+    if [ "$fault" = "is not there" ]; then
+        say "Setting up the environment in .venv (a few minutes the first time)…"
+    else
+        say "The environment in .venv $fault: making it anew (a few minutes)…"
+    fi
     make_venv "$python"
 fi
 rm -f "$venv/.ready"
+# Taken before the install: files that change meanwhile must not count as installed.
+stamp=$(fingerprint) || fail "One of ${inputs[*]} is missing."
 forget_half_installed
 install_packages ||
     fail "pip could not install the packages (see above). What it did install is kept: run 'make setup' again."
-fingerprint >"$venv/.ready.new"
+printf '%s\n' "$stamp" >"$venv/.ready.new"
 mv "$venv/.ready.new" "$venv/.ready"
 say "Ready: .venv ($("$venv_python" -V))."

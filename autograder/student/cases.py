@@ -116,6 +116,11 @@ class CaseSet:
     specs: dict[str, Spec]
     cases: dict[str, list[Case]]
 
+    def joined_with(self, other: CaseSet) -> CaseSet:
+        """The cases of both, for the same topic; the seed is the other's."""
+        both = {name: self.cases[name] + other.cases[name] for name in self.specs}
+        return CaseSet(self.topic, other.seed, self.specs, both)
+
     def to_bytes(self) -> bytes:
         return pack(to_data(self))
 

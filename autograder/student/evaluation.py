@@ -110,7 +110,7 @@ class Evaluator:
         """What `call` gave, as data and as it is (None where it raised)."""
         started = time.monotonic()
         try:
-            with time_limit(self.seconds_left), _silence():
+            with time_limit(self.seconds_left), silence():
                 returned = call()
         except TimeLimitReached:
             return Outcome("raised", raised=Raised(TIME_LIMIT)), None
@@ -257,7 +257,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _silence() -> Iterator[None]:
+def silence() -> Iterator[None]:
     sink = io.StringIO()
     with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
         yield

@@ -1,0 +1,119 @@
+"""Where a course keeps things, and how nbgrader is told so."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from traitlets import Dict, Float, Int, Unicode
+from traitlets.config import Config, Configurable, PyFileConfigLoader
+
+CONFIG_FILE = "nbgrader_config.py"
+
+
+class Trouble(Exception):
+    """Something that a person must mend; its text says what is wrong and what to do."""
+
+
+class GradingOptions(Configurable):
+    """What an instructor may set in nbgrader_config.py, as `c.GradingOptions.workers = 4`."""
+
+    due_dates = Dict(
+        per_key_traits=Unicode(),
+        help="Due date of each topic, such as '2026-10-12 23:59:00 UTC'. One that was set in the "
+        "gradebook (by formgrader, say) is left as it is.",
+    ).tag(config=True)
+    workers = Int(0, help="Notebooks run side by side; 0 stands for the number of cores.").tag(
+        config=True
+    )
+    cell_timeout = Float(
+        30.0, help="Seconds for a cell of the student's own; a check has its own limits."
+    ).tag(config=True)
+
+
+def check_id(exercise: str) -> str:
+    """The grade_id of an exercise's check cell."""
+    return "check_" + exercise.replace(".", "_")
+
+
+def course_root() -> Path:
+    """The nearest folder at or above the working directory that holds a course."""
+    here = Path.cwd()
+    for folder in [here, *here.parents]:
+        if (folder / CONFIG_FILE).is_file() and (folder / "source").is_dir():
+            return folder
+    raise Trouble(f"This is no course: there is no {CONFIG_FILE} with source/ here or above.")
+
+
+@dataclass(frozen=True)
+class Course:
+    """The folders of a course. Results go to `into`, by default the root itself."""
+
+    root: Path
+    submitted: Path
+    into: Path
+
+    @classmethod
+    def at(cls, root: Path, submitted: Path | None = None, into: Path | None = None) -> Course:
+        place = (into or root).absolute()
+        return cls(root.absolute(), (submitted or root / "submitted").absolute(), place)
+
+    @property
+    def gradebook(self) -> Path:
+        return self.into / "gradebook.db"
+
+    @property
+    def records(self) -> Path:
+        return self.into / "verdicts"
+
+    def source_notebook(self, topic: str) -> Path:
+        return self.root / "source" / topic / f"{topic}.ipynb"
+
+    def release_notebook(self, topic: str) -> Path:
+        return self.root / "release" / topic / f"{topic}.ipynb"
+
+    def prepare(self) -> None:
+        """Make the folder for results; Trouble where nothing can be written there."""
+        try:
+            self.into.mkdir(parents=True, exist_ok=True)
+            probe = self.into / f".probe-{os.getpid()}"
+            probe.write_text("")
+            probe.unlink()
+            if self.gradebook.exists():
+                with self.gradebook.open("r+b"):
+                    pass
+        except OSError as error:
+            raise Trouble(
+                f"Cannot write to {self.into}: {error.strerror}. Make it writable, or name another "
+                "folder with --into."
+            ) from error
+
+    def config(self) -> Config:
+        """nbgrader's configuration of this course: its file, with the folders of this run."""
+        config = self._file_config()
+        folders = {
+            "root": self.root,
+            "submitted_directory": self.submitted,
+            "autograded_directory": self.into / "autograded",
+            "feedback_directory": self.into / "feedback",
+        }
+        for name, folder in folders.items():
+            config.CourseDirectory[name] = str(folder)
+        config.CourseDirectory.db_url = f"sqlite:///{self.gradebook}"
+        config.JudgedExecute.records = str(self.records)
+        return config
+
+    def options(self) -> GradingOptions:
+        return GradingOptions(config=self._file_config())
+
+    def _file_config(self) -> Any:
+        # nbgrader starts alembic by name, which lies beside the running Python.
+        beside = str(Path(sys.executable).parent)
+        if beside not in os.environ.get("PATH", "").split(os.pathsep):
+            os.environ["PATH"] = os.pathsep.join([beside, os.environ.get("PATH", "")])
+        if not (self.root / CONFIG_FILE).is_file():
+            return Config()
+        return PyFileConfigLoader(CONFIG_FILE, path=str(self.root)).load_config()

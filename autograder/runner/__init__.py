@@ -1,0 +1,1 @@
+"""Running answers in processes of their own, and judging them from outside."""

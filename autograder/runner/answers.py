@@ -1,0 +1,127 @@
+"""Judging plain Python files, each in its own process forked from one that has imported torch."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from autograder.runner.session import GRACE, Session
+from autograder.student.cases import CaseSet, Raised, Response
+from autograder.student.channel import Channel, ChannelClosed, answer_questions
+from autograder.student.evaluation import TimeLimitReached, silence, describe, time_limit
+from autograder.student.verdicts import Verdict
+
+LOAD_LIMIT = 30.0  # seconds to run a file's top level
+_starting = threading.Lock()
+
+
+def try_files(
+    cases: CaseSet, files: list[Path], workers: int | None = None
+) -> Iterator[tuple[Path, list[Verdict]]]:
+    """Each file with its verdicts, in the order given; nothing one file does is seen by the next."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["autograder.runner.warm"])
+    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+        judged = pool.map(lambda file: try_file(context, cases, file), files)
+        yield from zip(files, judged, strict=True)
+
+
+def try_file(context: ForkServerContext, cases: CaseSet, file: Path) -> list[Verdict]:
+    """The verdicts on one file. An exercise that kills its process costs itself alone."""
+    remaining = list(cases.specs)
+    responses: dict[str, list[Response]] = {}
+    while remaining:
+        session = _run(context, cases, file, remaining)
+        if session.load_error is not None:
+            responses = {}
+            break
+        responses.update(session.responses)
+        if not session.died_in:
+            break
+        remaining = remaining[remaining.index(session.died_in) + 1 :]
+    return session.verdicts_on(responses)
+
+
+class _FileSession(Session):
+    """A session with a process that loads a file and offers what it finds in it."""
+
+    finished = False
+
+    @property
+    def died_in(self) -> str | None:
+        """The exercise during which the process ended, if it did not get through."""
+        return None if self.finished or not self.responses else list(self.responses)[-1]
+
+    def _answer(self, message: dict[str, object]) -> None:
+        if message["type"] == "finished":
+            self.finished = True
+        else:
+            super()._answer(message)
+
+    def verdicts_on(self, responses: dict[str, list[Response]]) -> list[Verdict]:
+        self.responses = responses
+        return self.verdicts()
+
+
+def _run(
+    context: ForkServerContext, cases: CaseSet, file: Path, exercises: list[str]
+) -> _FileSession:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        with _starting:  # starting processes is not thread-safe
+            process = context.Process(target=_offer, args=(theirs, str(file), exercises))
+            process.start()
+        theirs.close()
+        session = _FileSession(Channel(ours, LOAD_LIMIT + GRACE), cases, any_exercise=True)
+        session.serve()
+    _end(process)
+    if not session.finished and not session.responses and session.load_error is None:
+        session.load_error = Raised("ProcessEnded", "the file ended the process as it was loaded")
+    return session
+
+
+def _end(process: BaseProcess) -> None:
+    process.join(0.5)
+    if process.is_alive():
+        process.kill()
+        process.join()
+    process.close()
+
+
+def _offer(end: socket.socket, file: str, exercises: list[str]) -> None:
+    """In the child: load the file and offer its answers."""
+    channel = Channel(end)
+    module = types.ModuleType("answers")
+    sys.modules["answers"] = module
+    try:
+        source = Path(file).read_bytes()
+        with time_limit(LOAD_LIMIT), silence():
+            exec(compile(source, file, "exec"), module.__dict__)
+    except (TimeLimitReached, Exception, SystemExit) as error:
+        raised = describe(error)
+        channel.send(
+            {
+                "type": "load-error",
+                "error": raised.type,
+                "text": raised.message,
+                "line": raised.line,
+                "where": raised.where,
+            }
+        )
+        return
+    try:
+        for exercise in exercises:
+            if exercise in module.__dict__:
+                answer_questions(channel, exercise, module.__dict__[exercise])
+        channel.send({"type": "finished"})
+    except ChannelClosed:
+        return

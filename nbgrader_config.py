@@ -1,0 +1,37 @@
+"""The course, as nbgrader and the autograder see it: `nbgrader autograde TOPIC` and the button in
+formgrader judge in the same way as `autograder grade`, through the preprocessors named here."""
+
+from pathlib import Path
+
+from nbgrader.preprocessors import (
+    AssignLatePenalties,
+    CheckCellMetadata,
+    ClearOutput,
+    IgnorePattern,
+    LimitOutput,
+)
+
+from autograder import nbgrader_hooks
+
+c = get_config()  # type: ignore[name-defined]  # noqa: F821
+
+c.CourseDirectory.course_id = "transformers"
+c.CourseDirectory.root = str(Path(__file__).parent)
+
+# Due dates as "2026-10-12 23:59:00 UTC". A date set in formgrader is left as it is.
+c.GradingOptions.due_dates = {"01_self_attention": "2026-10-12 21:59:00 UTC"}
+# c.GradingOptions.workers = 0           # notebooks run side by side; 0: the number of cores
+# c.GradingOptions.cell_timeout = 30.0   # seconds for one cell of a student's own
+
+# What a submission goes through: repaired against the release, run beside the judge, and the
+# judge's verdicts (not the notebook's outputs) written to the gradebook.
+c.Autograde.sanitize_preprocessors = [ClearOutput, nbgrader_hooks.Repair, CheckCellMetadata]
+c.Autograde.autograde_preprocessors = [
+    nbgrader_hooks.JudgedExecute,
+    IgnorePattern,
+    LimitOutput,
+    nbgrader_hooks.SaveVerdicts,
+    AssignLatePenalties,
+    CheckCellMetadata,
+]
+c.ExportApp.plugin_class = nbgrader_hooks.QuotedCsv
