@@ -281,7 +281,7 @@ def test_a_broken_environment_is_made_anew(ready: Place, damage, said: str) -> N
 
 def test_a_package_cut_short_loses_its_record_and_a_whole_one_keeps_it(ready: Place) -> None:
     packages = ready.venv / "lib" / "python3.11" / "site-packages"
-    for name in ("whole", "cut", "unfinished"):
+    for name in ("whole", "cut", "unfinished", "garbled"):
         info = packages / f"{name}-1.0.dist-info"
         info.mkdir(parents=True)
         (packages / f"{name}.py").write_text("x = 1\n", encoding="utf-8")
@@ -290,6 +290,7 @@ def test_a_package_cut_short_loses_its_record_and_a_whole_one_keeps_it(ready: Pl
         (info / "INSTALLER").touch()
     (packages / "cut.py").write_text("x", encoding="utf-8")
     (packages / "unfinished-1.0.dist-info" / "INSTALLER").unlink()
+    (packages / "garbled-1.0.dist-info" / "RECORD").write_text("garbled.py,sha", encoding="utf-8")
     (ready.venv / ".ready").unlink()
     result = ready.setup()
     assert result.returncode == 0, result.stderr

@@ -147,16 +147,20 @@ def is_whole(info):
     if not all((info / name).is_file() for name in ("METADATA", "RECORD", "INSTALLER")):
         return False
     with open(info / "RECORD", encoding="utf-8", newline="") as record:
-        for name, _, size in csv.reader(record):
-            try:
-                found = (info.parent / name).stat().st_size
-            except OSError:
-                if not name.endswith(".pyc"):
-                    return False
-            else:
-                if size and found != int(size):
-                    return False
-    return True
+        try:
+            files = [(name, int(size or -1)) for name, _, size in csv.reader(record)]
+        except (ValueError, csv.Error):
+            return False
+    for name, size in files:
+        try:
+            found = (info.parent / name).stat().st_size
+        except OSError:
+            if not name.endswith(".pyc"):
+                return False
+        else:
+            if size not in (-1, found):
+                return False
+    return bool(files)
 
 for folder in pathlib.Path(sys.argv[1]).glob("lib*/python*/site-packages"):
     for leftover in folder.glob("~*"):

@@ -1,0 +1,135 @@
+"""Verdict records: one JSON file a submission, from which its scores follow."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import time
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+
+import nbformat
+import torch
+from nbformat import NotebookNode
+
+import autograder
+import solutions
+from autograder.build.cases import build_cases, build_public_cases
+from autograder.course import GradingOptions
+from autograder.exercises import TOPICS
+from autograder.grading.submissions import hash_of_notebook
+from autograder.runner.notebook import run_notebook
+from autograder.student.verdicts import Verdict
+
+FORMAT = 1
+
+
+@dataclass
+class Record:
+    """How one submission was judged: the hashes of what went in, the seed, what came out."""
+
+    student: str
+    topic: str
+    notebook_hash: str  # of the repaired notebook
+    files_hash: str  # of the files beside it
+    judge_hash: str  # of the code, the cases' making and the assignment
+    seed: int
+    verdicts: list[Verdict]
+    executed: NotebookNode
+    repairs: list[str] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def points(self) -> dict[str, float]:
+        return {verdict.exercise: verdict.points for verdict in self.verdicts}
+
+    def fits(self, notebook_hash: str, files_hash: str, judge_hash: str) -> bool:
+        """Whether it would come out the same, but for the seed, if it were made again."""
+        mine = (self.notebook_hash, self.files_hash, self.judge_hash)
+        return mine == (notebook_hash, files_hash, judge_hash)
+
+
+def make_record(
+    student: str,
+    topic: str,
+    notebook: NotebookNode,
+    files: dict[str, bytes],
+    judge_hash: str,
+    options: GradingOptions,
+) -> Record:
+    """Run a repaired notebook against fresh secret cases. Touches no database."""
+    started = time.monotonic()
+    hashes = (hash_of_notebook(notebook), hash_of_files(files), judge_hash)
+    seed = secrets.randbits(48)
+    run = run_notebook(
+        notebook,
+        build_cases(TOPICS[topic], seed),
+        public_bytes(topic),
+        options.cell_timeout,
+        files,
+    )
+    return Record(
+        student,
+        topic,
+        *hashes,
+        seed=seed,
+        verdicts=run.verdicts(),
+        executed=run.notebook,
+        troubles=run.troubles,
+        seconds=round(time.monotonic() - started, 2),
+    )
+
+
+@cache
+def public_bytes(topic: str) -> bytes:
+    return build_public_cases(TOPICS[topic]).to_bytes()
+
+
+def record_path(records: Path, topic: str, student: str) -> Path:
+    return records / topic / f"{student}.json"
+
+
+def save_record(records: Path, record: Record) -> None:
+    """Written whole or not at all: a run that is killed leaves no half of one."""
+    path = record_path(records, record.topic, record.student)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = asdict(record) | {"format": FORMAT}
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(data, ensure_ascii=False, indent=1), encoding="utf-8")
+    os.replace(partial, path)
+
+
+def load_record(records: Path, topic: str, student: str) -> Record | None:
+    """The record of a submission; None where there is none that can be read."""
+    try:
+        data = json.loads(record_path(records, topic, student).read_text(encoding="utf-8"))
+        if data.pop("format") != FORMAT:
+            return None
+        data["verdicts"] = [Verdict.from_data(entry) for entry in data["verdicts"]]
+        data["executed"] = nbformat.from_dict(data["executed"])
+        return Record(**data)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def hash_of_files(files: dict[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, data in sorted(files.items()):
+        digest.update(f"{name}\0{len(data)}\0".encode() + data)
+    return digest.hexdigest()
+
+
+def hash_of_judge(topic: str, release: NotebookNode) -> str:
+    """A hash of all that decides a verdict on our side: code, exercises, assignment, torch."""
+    package, references = Path(autograder.__file__).parent, Path(solutions.__file__).parent
+    parts = [*package.glob("student/*.py"), *package.glob("exercises/*.py")]
+    parts += [*package.glob("runner/*.py"), package / "build" / "cases.py"]
+    parts += references.glob("*.py")
+    digest = hashlib.sha256(f"{torch.__version__} {topic} {hash_of_notebook(release)}".encode())
+    for path in sorted(parts):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,183 @@
+"""Finding submissions, reading them, and repairing what a student may not change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.course import Course
+
+LARGEST_FILE = 20 * 2**20  # bytes
+_KEPT_METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+
+
+class Ungradable(Exception):
+    """A submission that cannot be graded; its text is the reason, for the table."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A student's folder for a topic."""
+
+    student: str
+    topic: str
+    folder: Path
+
+    @property
+    def notebook(self) -> Path:
+        return self.folder / f"{self.topic}.ipynb"
+
+
+def find_submissions(course: Course, topic: str) -> list[Submission]:
+    """All folders `submitted`/STUDENT/TOPIC, by student."""
+    if not course.submitted.is_dir():
+        return []
+    folders = sorted(place / topic for place in course.submitted.iterdir())
+    return [
+        Submission(folder.parent.name, topic, folder) for folder in folders if folder.is_dir()
+    ]
+
+
+def read_submission(submission: Submission) -> NotebookNode:
+    """The notebook as submitted, upgraded to the current format; Ungradable where it is none."""
+    path = submission.notebook
+    if not path.is_file():
+        others = sorted(other.name for other in submission.folder.glob("*.ipynb"))
+        if others:
+            raise Ungradable(f"the notebook is named {others[0]}, it should be {path.name}")
+        raise Ungradable(f"there is no notebook {path.name} in the submission")
+    if path.is_symlink():
+        raise Ungradable(f"{path.name} is a symbolic link, not a file")
+    if path.stat().st_size > LARGEST_FILE:
+        raise Ungradable(f"{path.name} has more than {LARGEST_FILE // 2**20} MiB")
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise Ungradable(f"{path.name} is not UTF-8 text") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise Ungradable(f"{path.name} is not JSON ({error})") from error
+    except OSError as error:
+        raise Ungradable(f"{path.name} cannot be read ({error.strerror})") from error
+    return _as_notebook(path.name, raw)
+
+
+def _as_notebook(name: str, raw: Any) -> NotebookNode:
+    if not isinstance(raw, dict) or not isinstance(raw.get("nbformat"), int):
+        raise Ungradable(f"{name} is JSON, but not a notebook")
+    try:
+        notebook = nbformat.convert(nbformat.from_dict(raw), to_version=4)
+        _, notebook = nbformat.validator.normalize(notebook, strip_invalid_metadata=True)
+        nbformat.validate(notebook)
+    except Exception as error:  # nbformat raises all sorts on odd notebooks
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise Ungradable(f"{name} is not a valid notebook ({reason})") from error
+    return notebook
+
+
+def files_beside(submission: Submission) -> dict[str, bytes]:
+    """The plain files that came with the notebook, to lie beside it when it runs."""
+    return {
+        path.name: path.read_bytes()
+        for path in sorted(submission.folder.iterdir())
+        if path.is_file()
+        and not path.is_symlink()
+        and path != submission.notebook
+        and path.stat().st_size <= LARGEST_FILE
+    }
+
+
+def repair(notebook: NotebookNode, release: NotebookNode) -> tuple[NotebookNode, list[str]]:
+    """The notebook as it is graded, and what had to be put right, a sentence each.
+
+    Cells that belong to the assignment get the release's metadata, locked ones its source too;
+    graded cells that are missing come back, copies become plain cells. All else is the student's.
+    """
+    notebook = deepcopy(notebook)
+    originals = {_grade_id(cell): cell for cell in release.cells if _grade_id(cell)}
+    notes: list[str] = []
+    seen: set[str] = set()
+    for cell in reversed(notebook.cells):  # as in nbgrader, the last of several copies counts
+        _clear(cell)
+        name = _grade_id(cell)
+        original = originals.get(name)
+        if name in seen:
+            notes.append(f"cell {name} was there twice: the last one counts")
+        if original is None or name in seen:
+            cell.metadata.pop("nbgrader", None)
+            continue
+        seen.add(name)
+        if _is_locked(original) and (cell.source, cell.cell_type) != (
+            original.source,
+            original.cell_type,
+        ):
+            notes.append(f"cell {name} was changed: the original counts")
+        _restore(cell, original)
+    notes += [_put_back(notebook, name, originals) for name in originals if _is_missing(name, seen, originals)]
+    notebook.metadata = nbformat.from_dict(_KEPT_METADATA)
+    return notebook, notes
+
+
+def _restore(cell: NotebookNode, original: NotebookNode) -> None:
+    cell.metadata = deepcopy(original.metadata)
+    if not _is_locked(original):
+        if cell.cell_type == original.cell_type:
+            return
+        source = cell.source
+    else:
+        source = original.source
+    identity = cell.get("id")
+    cell.clear()
+    cell.update(deepcopy(original))
+    cell.source = source
+    if identity:
+        cell.id = identity
+
+
+def _is_missing(name: str, seen: set[str], originals: dict[str, NotebookNode]) -> bool:
+    """Graded and locked cells must be there; an answer cell may have moved into another."""
+    given = originals[name].metadata.nbgrader
+    return name not in seen and bool(given.get("grade") or given.get("locked"))
+
+
+def _put_back(notebook: NotebookNode, name: str, originals: dict[str, NotebookNode]) -> str:
+    """Insert the original before the next cell of the assignment that is still there."""
+    order = list(originals)
+    later = set(order[order.index(name) + 1 :])
+    places = [index for index, cell in enumerate(notebook.cells) if _grade_id(cell) in later]
+    cell = deepcopy(originals[name])
+    _clear(cell)
+    taken = {other.get("id") for other in notebook.cells}
+    if cell.get("id") in taken:
+        cell.id = f"{name}-restored"[:64]
+    notebook.cells.insert(min(places, default=len(notebook.cells)), cell)
+    return f"cell {name} was missing: it was put back"
+
+
+def _clear(cell: NotebookNode) -> None:
+    if cell.cell_type == "code":
+        cell.outputs, cell.execution_count = [], None
+    if not isinstance(cell.metadata.get("nbgrader", {}), dict):
+        cell.metadata.pop("nbgrader")
+
+
+def _grade_id(cell: NotebookNode) -> str:
+    given = cell.metadata.get("nbgrader", {})
+    return str(given.get("grade_id", "")) if isinstance(given, dict) else ""
+
+
+def _is_locked(cell: NotebookNode) -> bool:
+    given = cell.metadata.nbgrader
+    return bool(given.get("locked")) or bool(given.get("grade") and not given.get("solution"))
+
+
+def hash_of_notebook(notebook: NotebookNode) -> str:
+    """A hash of what decides how a repaired notebook is graded: its cells, not their outputs."""
+    cells = [[cell.cell_type, cell.source, _grade_id(cell)] for cell in notebook.cells]
+    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()

@@ -1,0 +1,162 @@
+"""What nbgrader calls: the preprocessors and the exporter named in nbgrader_config.py."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.plugins import ExportPlugin
+from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+from traitlets import Unicode
+
+from autograder.build.release import read_notebook
+from autograder.course import Course, GradingOptions, check_id
+from autograder.grading.records import (
+    Record,
+    hash_of_files,
+    hash_of_judge,
+    load_record,
+    make_record,
+    save_record,
+)
+from autograder.grading.submissions import Submission, files_beside, hash_of_notebook, repair
+from autograder.student.verdicts import Verdict
+
+Processed = tuple[NotebookNode, dict[str, Any]]
+
+
+class Repair(NbGraderPreprocessor):  # type: ignore[misc]
+    """Puts right what a student may not change; in place of nbgrader's own cell by cell repairs,
+    which one copied cell or one empty metadata brings down."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> Processed:
+        release = read_notebook(_course(self).release_notebook(resources["nbgrader"]["assignment"]))
+        notebook, notes = repair(nb, release)
+        for note in notes:
+            self.log.warning(note)
+        return notebook, resources
+
+
+class JudgedExecute(NbGraderPreprocessor):  # type: ignore[misc]
+    """Runs a notebook beside the judge; or takes the record of just that, where there is one."""
+
+    records = Unicode("verdicts", help="Folder of the verdict records.").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> Processed:
+        given = resources["nbgrader"]
+        record = self._record(nb, given["student"], given["assignment"])
+        resources["verdicts"] = {check_id(item.exercise): item for item in record.verdicts}
+        return record.executed, resources
+
+    def _record(self, notebook: NotebookNode, student: str, topic: str) -> Record:
+        course = _course(self)
+        records = course.root / self.records
+        files = files_beside(Submission(student, topic, course.submitted / student / topic))
+        judge_hash = hash_of_judge(topic, read_notebook(course.release_notebook(topic)))
+        record = load_record(records, topic, student)
+        if record and record.fits(hash_of_notebook(notebook), hash_of_files(files), judge_hash):
+            return record
+        options = GradingOptions(config=self.config)
+        record = make_record(student, topic, notebook, files, judge_hash, options)
+        save_record(records, record)
+        return record
+
+
+class SaveVerdicts(SaveAutoGrades):  # type: ignore[misc]
+    """Writes the judge's verdicts as scores; a cell's outputs decide nothing."""
+
+    def _add_score(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
+        super()._add_score(cell, resources)
+        if cell.cell_type != "code":
+            return
+        name = cell.metadata.nbgrader.grade_id
+        given = resources["nbgrader"]
+        grade = self.gradebook.find_grade(
+            name, given["notebook"], given["assignment"], given["student"]
+        )
+        verdict: Verdict | None = resources["verdicts"].get(name)
+        grade.auto_score = 0.0 if verdict is None else verdict.points
+        grade.needs_manual_grade = grade.manual_score is not None
+        self.gradebook.db.commit()
+
+
+class QuotedCsv(ExportPlugin):  # type: ignore[misc]
+    """Grades as CSV, with every field quoted where it must be (nbgrader's own are not)."""
+
+    def export(self, gradebook: Gradebook) -> None:
+        target = Path(self.to or "grades.csv")
+        rows = [
+            row
+            for row in grade_rows(gradebook)
+            if (not self.assignment or row["assignment"] in self.assignment)
+            and (not self.student or row["student_id"] in self.student)
+        ]
+        write_csv(target, rows)
+        self.log.info("Grades of %d submissions written to %s", len(rows), target)
+
+
+FIELDS = [
+    "assignment",
+    "duedate",
+    "timestamp",
+    "student_id",
+    "last_name",
+    "first_name",
+    "email",
+    "raw_score",
+    "late_submission_penalty",
+    "score",
+    "max_score",
+    "needs_manual_grade",
+]
+
+
+def write_csv(target: Path, rows: list[dict[str, Any]]) -> None:
+    with target.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def grade_rows(gradebook: Gradebook) -> list[dict[str, Any]]:
+    """A row for each student and assignment, with nbgrader's columns."""
+    rows = []
+    for assignment in gradebook.assignments:
+        for student in gradebook.students:
+            row = dict.fromkeys(FIELDS, "")
+            row |= {
+                "assignment": assignment.name,
+                "duedate": assignment.duedate or "",
+                "student_id": student.id,
+                "last_name": student.last_name or "",
+                "first_name": student.first_name or "",
+                "email": student.email or "",
+                "max_score": assignment.max_score,
+            }
+            rows.append(row | _scores(gradebook, assignment.name, student.id))
+    return rows
+
+
+def _scores(gradebook: Gradebook, assignment: str, student: str) -> dict[str, Any]:
+    try:
+        submission = gradebook.find_submission(assignment, student)
+    except MissingEntry:
+        return {"raw_score": 0.0, "late_submission_penalty": 0.0, "score": 0.0}
+    penalty = submission.late_submission_penalty or 0.0
+    return {
+        "timestamp": submission.timestamp or "",
+        "raw_score": submission.score,
+        "late_submission_penalty": penalty,
+        "score": max(0.0, submission.score - penalty),
+        "needs_manual_grade": "yes" if submission.needs_manual_grade else "",
+    }
+
+
+def _course(preprocessor: NbGraderPreprocessor) -> Course:
+    """The folders that nbgrader works with: preprocessor, exporter, converter, course directory."""
+    directory = preprocessor.parent.parent.coursedir
+    root = Path(directory.root)
+    return Course.at(root, root / directory.submitted_directory)

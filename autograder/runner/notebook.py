@@ -1,0 +1,201 @@
+"""Running one notebook in a kernel beside the judge: data in, data out, no database."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nbclient import NotebookClient
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+
+from autograder.course import check_id
+from autograder.runner.session import GRACE, Session, conclude
+from autograder.student.cases import CaseSet, Response
+from autograder.student.channel import DESCRIPTOR_VARIABLE, Channel
+from autograder.student.check import text_of
+from autograder.student.verdicts import Verdict
+
+_log = logging.getLogger("autograder.kernel")
+_log.setLevel(logging.CRITICAL)  # nbclient logs what we report ourselves
+MOST_KERNELS = 6  # for one notebook; each one that dies costs the cell that killed it
+
+
+@dataclass
+class NotebookRun:
+    """A notebook that is being run, with what the judge has of it."""
+
+    notebook: NotebookNode
+    secret: CaseSet
+    public: bytes
+    cell_timeout: float
+    folder: Path
+    responses: dict[str, list[Response]] = field(default_factory=dict)
+    lethal: set[int] = field(default_factory=set)  # indices of cells that killed a kernel
+    troubles: list[str] = field(default_factory=list)
+
+    @property
+    def exercise_of(self) -> dict[str, str]:
+        return {check_id(name): name for name in self.secret.specs}
+
+    def verdicts(self) -> list[Verdict]:
+        return conclude(self.secret, self.responses)
+
+
+def run_notebook(
+    notebook: NotebookNode,
+    secret: CaseSet,
+    public: bytes,
+    cell_timeout: float = 30.0,
+    files: dict[str, bytes] | None = None,
+) -> NotebookRun:
+    """Run `notebook` (changed in place: its outputs) with `files` beside it, and judge it.
+
+    A cell that raises does not stop the others, one that takes longer than `cell_timeout` seconds
+    is interrupted, and one that kills the kernel is left out when the others are run again.
+    """
+    with tempfile.TemporaryDirectory(prefix="kernel-") as folder:
+        for name, data in (files or {}).items():
+            (Path(folder) / name).write_bytes(data)
+        run = NotebookRun(notebook, secret, public, cell_timeout, Path(folder))
+        for _ in range(MOST_KERNELS):
+            if asyncio.run(_run_in_one_kernel(run)):
+                break
+        else:
+            run.troubles.append(f"gave up after {MOST_KERNELS} kernels died")
+    _add_verdicts(run)
+    return run
+
+
+async def _run_in_one_kernel(run: NotebookRun) -> bool:
+    """Run all cells but the lethal ones; False where the kernel died on the way."""
+    client = _Client(run.notebook, log=_log)
+    client.timeout_func = lambda cell: _timeout(run, cell)
+    with _judge_beside(run) as (session, descriptor, close_theirs):
+        async with client.async_setup_kernel(
+            cwd=str(run.folder),
+            env=_environment(run.folder, descriptor),
+            pass_fds=(descriptor,),
+            stdout=-3,  # subprocess.DEVNULL
+            stderr=-3,
+        ):
+            close_theirs()
+            for index, cell in enumerate(run.notebook.cells):
+                if cell.cell_type != "code" or index in run.lethal:
+                    continue
+                session.open(run.exercise_of.get(_grade_id(cell)))
+                try:
+                    await client.async_execute_cell(cell, index)
+                except (DeadKernelError, CellTimeoutError):
+                    _note_death(run, index, session)
+                    return False
+                finally:
+                    session.open(None)
+    return True
+
+
+class _Client(NotebookClient):
+    """nbclient's client with this course's settings."""
+
+    def __init__(self, notebook: NotebookNode, **options: Any) -> None:
+        super().__init__(
+            notebook,
+            kernel_name="python3",
+            allow_errors=True,
+            interrupt_on_timeout=True,
+            raise_on_iopub_timeout=True,
+            skip_cells_with_tag="",  # a tag in a submission decides nothing
+            record_timing=False,
+            shutdown_kernel="immediate",
+            error_on_timeout=_TIMED_OUT,
+            on_cell_executed=_keep_error,
+            **options,
+        )
+
+
+_TIMED_OUT = {
+    "ename": "TimedOut",
+    "evalue": "This cell took too long and was interrupted.",
+    "traceback": ["This cell took too long and was interrupted."],
+}
+
+
+def _keep_error(cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]) -> None:
+    """Put an error that only the reply tells of (a time-out) among the cell's outputs."""
+    content = execute_reply["content"]
+    if content["status"] == "error" and not any(o.output_type == "error" for o in cell.outputs):
+        cell.outputs.append(_error(content["ename"], content["evalue"], content["traceback"]))
+
+
+@contextmanager
+def _judge_beside(run: NotebookRun) -> Iterator[tuple[Session, int, Any]]:
+    """A session that serves this run, the kernel's descriptor, and how to close our copy of it."""
+    ours, theirs = socket.socketpair()
+    session = Session(Channel(ours), run.secret, run.public, responses=run.responses)
+    thread = session.start()
+    try:
+        yield session, theirs.fileno(), theirs.close
+    finally:
+        theirs.close()
+        thread.join(GRACE)  # the kernel is gone, so the session sees the end of the line
+        session.channel.close()
+
+
+def _note_death(run: NotebookRun, index: int, session: Session) -> None:
+    cell = run.notebook.cells[index]
+    exercise = run.exercise_of.get(_grade_id(cell))
+    if exercise is not None:
+        run.responses.setdefault(exercise, [])
+    text = "The kernel ended while it ran this cell (exit, crash, memory or an endless loop)."
+    cell.outputs = [_error("KernelEnded", text, [text])]
+    run.lethal.add(index)
+    run.troubles.append(f"the kernel ended in cell {index + 1}")
+
+
+def _add_verdicts(run: NotebookRun) -> None:
+    """Put the judge's word, which is what counts, under each check cell."""
+    verdicts = {check_id(verdict.exercise): verdict for verdict in run.verdicts()}
+    for cell in run.notebook.cells:
+        verdict = verdicts.get(_grade_id(cell))
+        if verdict is not None:
+            text = f"Graded on fresh cases:\n{text_of(verdict)}"
+            cell.outputs.append(new_output("display_data", {"text/plain": text}))
+
+
+def _timeout(run: NotebookRun, cell: NotebookNode) -> float:
+    exercise = run.exercise_of.get(_grade_id(cell))
+    if exercise is None:
+        return run.cell_timeout
+    return 2 * (run.secret.specs[exercise].time_limit + 2 * GRACE)  # secret, then public cases
+
+
+def _grade_id(cell: NotebookNode) -> str:
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
+
+
+def _error(name: str, value: str, trace: list[str]) -> NotebookNode:
+    return new_output("error", ename=name, evalue=value, traceback=trace)
+
+
+def _environment(folder: Path, descriptor: int) -> dict[str, str]:
+    """A kernel's environment: nothing of the grader's beyond what Python needs to start."""
+    kept = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "SYSTEMROOT")
+    passed = {name: value for name, value in os.environ.items() if name in kept}
+    passed |= {name: value for name, value in os.environ.items() if name.startswith("OPENBLAS_")}
+    return passed | {
+        "HOME": str(folder),
+        "IPYTHONDIR": str(folder / ".ipython"),
+        "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(Path.home() / ".cache/matplotlib")),
+        "OMP_NUM_THREADS": "1",  # notebooks run side by side
+        "PYTHONDONTWRITEBYTECODE": "1",
+        DESCRIPTOR_VARIABLE: str(descriptor),
+    }
