@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -15,7 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Judge, grade and report for the transformer course.",
 )
-USAGE_ERROR = 2
+FAILED, USAGE_ERROR = 1, 2
 
 
 @app.callback()
@@ -44,8 +46,7 @@ def try_answers(
     from autograder.runner.answers import try_files
     from autograder.student.check import text_of
 
-    if topic not in TOPICS:
-        fail(f"there is no topic {topic!r}; there are: {', '.join(TOPICS)}")
+    known_topics([topic])
     for file in files:
         check_readable(file)
     secret = build_cases(TOPICS[topic], secrets.randbits(32) if seed is None else seed)
@@ -54,6 +55,119 @@ def try_answers(
         for verdict in verdicts:
             entry = {"file": str(file), "topic": topic, **verdict.to_data()}
             typer.echo(json.dumps(entry, ensure_ascii=False) if as_json else text_of(verdict))
+
+
+@app.command()
+def release(
+    topics: Annotated[list[str] | None, typer.Argument(help="Topics (default: all).")] = None,
+    into: Annotated[Path | None, typer.Option(help="Folder of the releases.")] = None,
+) -> None:
+    """Make what students get from source/: stubs for solutions, public cases, the checks."""
+    from autograder.build.release import build_release
+    from autograder.course import Course, course_root
+
+    with told():
+        root = course_root()
+        for topic in known_topics(topics):
+            target = (into or root / "release") / topic
+            build_release(Course.at(root), topic, target, database=into is None)
+            typer.echo(f"release/{topic} is made from source/{topic}.")
+
+
+@app.command()
+def grade(
+    topics: Annotated[list[str] | None, typer.Argument(help="Topics (default: all).")] = None,
+    submitted: Annotated[
+        Path | None, typer.Option(help="Submissions, as STUDENT/TOPIC/TOPIC.ipynb.")
+    ] = None,
+    into: Annotated[
+        Path | None, typer.Option(help="Where gradebook, feedback and grades go.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Status 1 also where a submission could not be graded.")
+    ] = False,
+) -> None:
+    """Grade what is new or changed; a bad submission costs only itself and is named."""
+    from autograder.course import Course, course_root
+    from autograder.grading.classrun import grade_class
+    from autograder.grading.table import ClassProgress, print_table
+
+    with told():
+        course = Course.at(course_root(), submitted, into)
+        chosen = known_topics(topics)
+        with ClassProgress() as progress:
+            results = grade_class(course, chosen, progress)
+        print_table(results, course)
+    bad = any(result.broken or (strict and not result.graded) for result in results)
+    raise typer.Exit(1 if bad else 0)
+
+
+@app.command()
+def feedback(
+    topics: Annotated[list[str] | None, typer.Argument(help="Topics (default: all).")] = None,
+    into: Annotated[Path | None, typer.Option(help="Where the class was graded.")] = None,
+) -> None:
+    """Write the feedback of a graded class anew, with the points given by hand since."""
+    from autograder.course import Course, course_root
+    from autograder.grading.feedback import write_feedback
+
+    with told():
+        course = Course.at(course_root(), None, into)
+        count = write_feedback(course, known_topics(topics))
+        typer.echo(f"Feedback for {count} submissions is in {course.into / 'feedback'}.")
+
+
+@app.command()
+def sample(
+    into: Annotated[Path, typer.Option(help="Folder for the submissions.")],
+    size: Annotated[int | None, typer.Option(help="Number of students (default: as listed).")] = None,
+    mix: Annotated[str, typer.Option(help="Shares, as 'reference=3,unscaled=1'.")] = "",
+) -> None:
+    """Make the sample class's submissions from the release; or a class of SIZE for a load test."""
+    from autograder.course import course_root
+    from autograder.sample import make_class
+
+    with told():
+        count = make_class(course_root(), into, size, mix)
+        typer.echo(f"{count} submissions are in {into}.")
+
+
+@app.command()
+def lab(
+    folder: Annotated[Path | None, typer.Option(help="The student's folder.")] = None,
+) -> None:
+    """Open JupyterLab as a student does, on a copy of the releases that may be worked in."""
+    import os
+
+    from autograder.course import course_root
+    from autograder.lab import prepare_lab
+
+    with told():
+        place = prepare_lab(course_root(), folder)
+    typer.echo(f"Your copies of the assignments are in {place}.")
+    os.chdir(place)
+    os.execvp("jupyter", ["jupyter", "lab"])
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Troubles end in their own sentence, not in a traceback."""
+    from autograder.course import Trouble
+
+    try:
+        yield
+    except Trouble as trouble:
+        fail(str(trouble), FAILED)
+
+
+def known_topics(topics: list[str] | None) -> list[str]:
+    """The topics asked for, or all; a usage error for one that does not exist."""
+    from autograder.exercises import TOPICS
+
+    for topic in topics or []:
+        if topic not in TOPICS:
+            fail(f"there is no topic {topic!r}; there are: {', '.join(TOPICS)}")
+    return topics or list(TOPICS)
 
 
 def check_readable(file: Path) -> None:
