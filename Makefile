@@ -34,6 +34,7 @@ release: setup ## make what students get from source/
 # A real class is never graded into sample/ by default, because `make clean` removes that.
 grade: setup ## grade the sample class, or another: SUBMITTED=folder INTO=folder
 	@if [ -z "$(SUBMITTED)" ]; then \
+	    $(bin)/autograder release && \
 	    $(bin)/autograder sample --into sample/submitted && \
 	    $(bin)/autograder grade --submitted sample/submitted --into "$(into)"; \
 	elif [ -z "$(INTO)" ]; then \

@@ -36,7 +36,9 @@ def try_answers(
     topic: Annotated[str, typer.Argument(help="The topic, such as 01_self_attention.")],
     files: Annotated[list[Path], typer.Argument(help="Python files with answers.")],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Seed of the secret cases (default: fresh).")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the secret cases (default: fresh).")
+    ] = None,
 ) -> None:
     """Judge the answers in plain Python FILES as if they were in TOPIC's notebook."""
     import secrets
@@ -120,7 +122,9 @@ def feedback(
 @app.command()
 def sample(
     into: Annotated[Path, typer.Option(help="Folder for the submissions.")],
-    size: Annotated[int | None, typer.Option(help="Number of students (default: as listed).")] = None,
+    size: Annotated[
+        int | None, typer.Option(help="Number of students (default: as listed).")
+    ] = None,
     mix: Annotated[str, typer.Option(help="Shares, as 'reference=3,unscaled=1'.")] = "",
 ) -> None:
     """Make the sample class's submissions from the release; or a class of SIZE for a load test."""

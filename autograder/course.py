@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nbformat import NotebookNode
 from traitlets import Dict, Float, Int, Unicode
 from traitlets.config import Config, Configurable, PyFileConfigLoader
 
@@ -37,6 +38,12 @@ class GradingOptions(Configurable):
 def check_id(exercise: str) -> str:
     """The grade_id of an exercise's check cell."""
     return "check_" + exercise.replace(".", "_")
+
+
+def grade_id_of(cell: NotebookNode) -> str:
+    """nbgrader's name of a cell, empty for a cell that is the student's own."""
+    given = cell.metadata.get("nbgrader", {})
+    return str(given.get("grade_id", "")) if isinstance(given, dict) else ""
 
 
 def course_root() -> Path:
@@ -93,7 +100,7 @@ class Course:
 
     def config(self) -> Config:
         """nbgrader's configuration of this course: its file, with the folders of this run."""
-        config = self._file_config()
+        config: Config = self._file_config()
         folders = {
             "root": self.root,
             "submitted_directory": self.submitted,

@@ -28,7 +28,7 @@ from autograder.student.verdicts import Verdict
 Processed = tuple[NotebookNode, dict[str, Any]]
 
 
-class Repair(NbGraderPreprocessor):  # type: ignore[misc]
+class Repair(NbGraderPreprocessor):
     """Puts right what a student may not change; in place of nbgrader's own cell by cell repairs,
     which one copied cell or one empty metadata brings down."""
 
@@ -40,7 +40,7 @@ class Repair(NbGraderPreprocessor):  # type: ignore[misc]
         return notebook, resources
 
 
-class JudgedExecute(NbGraderPreprocessor):  # type: ignore[misc]
+class JudgedExecute(NbGraderPreprocessor):
     """Runs a notebook beside the judge; or takes the record of just that, where there is one."""
 
     records = Unicode("verdicts", help="Folder of the verdict records.").tag(config=True)
@@ -65,7 +65,7 @@ class JudgedExecute(NbGraderPreprocessor):  # type: ignore[misc]
         return record
 
 
-class SaveVerdicts(SaveAutoGrades):  # type: ignore[misc]
+class SaveVerdicts(SaveAutoGrades):
     """Writes the judge's verdicts as scores; a cell's outputs decide nothing."""
 
     def _add_score(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
@@ -83,7 +83,7 @@ class SaveVerdicts(SaveAutoGrades):  # type: ignore[misc]
         self.gradebook.db.commit()
 
 
-class QuotedCsv(ExportPlugin):  # type: ignore[misc]
+class QuotedCsv(ExportPlugin):
     """Grades as CSV, with every field quoted where it must be (nbgrader's own are not)."""
 
     def export(self, gradebook: Gradebook) -> None:

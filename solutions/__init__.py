@@ -1,1 +1,1 @@
-"""Reference implementations, one module a topic: short, exemplary, and what every answer is judged by."""
+"""Reference implementations, one module a topic: short, and what answers are judged by."""

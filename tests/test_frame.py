@@ -5,10 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = {"setup", "lab", "release", "grade", "feedback", "test", "bench", "clean"}
@@ -91,6 +94,23 @@ def test_constraints_agree_with_the_requirements() -> None:
     constraints = pins("constraints.txt")
     requirements = pins("requirements.txt")
     assert {name: constraints.get(name) for name in requirements} == requirements
+
+
+def test_every_pin_runs_on_the_oldest_python_that_is_promised() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    oldest = project["requires-python"].removeprefix(">=") + ".0"
+    wanted = {
+        name: metadata.metadata(name)["Requires-Python"]
+        for name in pins("constraints.txt")
+        if any(metadata.distributions(name=name))
+    }
+    assert "torch" in wanted
+    too_new = {
+        name: versions
+        for name, versions in wanted.items()
+        if versions and not SpecifierSet(versions).contains(oldest)
+    }
+    assert not too_new
 
 
 # ---- CI, and what no file may hold

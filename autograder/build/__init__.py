@@ -1,1 +1,1 @@
-"""From what authors write to what students get: cases, releases, and the student side in one file."""
+"""From what authors write to what students get: cases, releases, the student side in one file."""

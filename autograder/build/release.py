@@ -71,4 +71,5 @@ def check_source(notebook: NotebookNode, topic: str) -> None:
 def read_notebook(path: Path) -> NotebookNode:
     if not path.is_file():
         raise Trouble(f"{path} is missing.")
-    return nbformat.read(path, as_version=4)
+    notebook: NotebookNode = nbformat.read(path, as_version=4)
+    return notebook

@@ -1,4 +1,4 @@
-"""The topics, each in a module of its own: how its exercises are posed and what goes wrong in them."""
+"""The topics, a module each: how its exercises are posed and what goes wrong in them."""
 
 from autograder.exercises import self_attention
 from autograder.exercises.posing import Topic

@@ -30,7 +30,9 @@ def softmax_cases(draw: Draw) -> Iterator[Posed]:
     """Every number of dimensions, every dim; moderate, very large, and -inf entries in each."""
     for leading, dim in [(0, -1), (0, 0), (1, -1), (1, 0), (2, -1), (2, 1), (2, -3), (3, -2)]:
         shape = draw.sizes(leading + 1, 2, 6)
-        kinds = [("scores of order 1", [], draw.normal(*shape) * 2)]
+        kinds: list[tuple[str, list[str], Tensor]] = [
+            ("scores of order 1", [], draw.normal(*shape) * 2)
+        ]
         if leading < 3:
             kinds.append(("very large scores", ["large"], _large_scores(draw, shape, dim)))
             kinds.append(("some scores of -inf", ["minus-inf"], _holed_scores(draw, shape, dim)))
@@ -44,6 +46,9 @@ def softmax_cases(draw: Draw) -> Iterator[Posed]:
                 exact=[scores == -math.inf],
             )
     yield Posed("a slice of one entry", {"scores": draw.normal(3, 1)}, 1)
+    # What is kept by shape from one call to the next shows where a shape comes twice.
+    for name in ("three rows", "three other rows"):
+        yield Posed(name, {"scores": draw.normal(3, 4)}, 1)
     yield Posed("one row", {"scores": draw.normal(1, 4)}, 1)
     yield Posed("a single entry", {"scores": draw.normal(1)}, 0)
 
@@ -84,6 +89,11 @@ def _with_global_max(scores: Tensor, dim: int = -1) -> Tensor:
     return _exp_over_sum(scores - scores.max(), dim)
 
 
+def _with_global_max_and_eps(scores: Tensor, dim: int = -1) -> Tensor:
+    exponentials = (scores - scores.max()).exp()
+    return exponentials / (exponentials.sum(dim, keepdim=True) + 1e-9)
+
+
 def _with_global_sum(scores: Tensor, dim: int = -1) -> Tensor:
     exponentials = (scores - scores.amax(dim, keepdim=True)).exp()
     return exponentials / exponentials.sum()
@@ -107,6 +117,15 @@ def _along(fixed: int) -> Answer:
     return softmax
 
 
+def _with_default(default: int) -> Answer:
+    """Softmax that heeds `dim`, and takes another dimension where none is given."""
+
+    def softmax(scores: Tensor, dim: int = default) -> Tensor:
+        return reference.softmax(scores, dim)
+
+    return softmax
+
+
 SOFTMAX = Exercise(
     id="softmax",
     points=3,
@@ -114,7 +133,8 @@ SOFTMAX = Exercise(
     cases=softmax_cases,
     outputs=["result"],
     banned=["softmax", "attention"],
-    trait_diagnoses={"large": "unstable", "dim": "wrong-dim"},
+    # A maximum along a wrong dimension fails on cases with both traits: `dim` is what is wrong.
+    trait_diagnoses={"dim": "wrong-dim", "large": "unstable"},
     misconceptions=[
         Misconception(
             "unstable",
@@ -127,7 +147,7 @@ SOFTMAX = Exercise(
             "global-max",
             "You subtract one maximum of the whole tensor. A row that lies far below it underflows "
             "to 0 / 0. Each slice needs its own maximum: `scores.amax(dim, keepdim=True)`.",
-            [_with_global_max],
+            [_with_global_max, _with_global_max_and_eps],
         ),
         Misconception(
             "global-sum",
@@ -138,8 +158,12 @@ SOFTMAX = Exercise(
         Misconception(
             "wrong-dim",
             "Your result does not depend on `dim` as it should: it normalises along another "
-            "dimension. Pass `dim` on to every reduction (the maximum as well as the sum).",
-            [_along(-1), _along(0), _along(1), _along(-2)],
+            "dimension. Pass `dim` on to every reduction (the maximum as well as the sum); its "
+            "default is -1.",
+            [
+                *(_along(fixed) for fixed in (-1, 0, 1, -2)),
+                *(_with_default(default) for default in (0, 1, -2)),
+            ],
         ),
     ],
 )
@@ -157,18 +181,23 @@ def scores_cases(draw: Draw) -> Iterator[Posed]:
 
 
 def _attention_sizes(draw: Draw) -> Iterator[tuple[str, list[int], tuple[int, int, int, int]]]:
-    """Names, leading dimensions and (t, s, d, d_v): all different, all equal, and ones."""
+    """Names, leading dimensions and (t, s, d, d_v): all different, all equal, and ones.
+
+    One set of sizes comes twice, for answers that keep something by shape between calls.
+    """
     for count in range(3):
         leading, (t, s, d, d_v) = draw.shape(count, 4)
         name = leading_name(count)
         yield f"{name}, all sizes different", leading, (t, s, d, d_v)
+        if count == 1:
+            yield f"{name}, the same sizes again", leading, (t, s, d, d_v)
         yield f"{name}, all sizes equal", leading, (s, s, s, s)
         yield f"{name}, one query", leading, (1, s, d, d_v)
         yield f"{name}, one key", leading, (t, 1, d, d_v)
     yield "one feature", [], (4, 3, 1, 1)
     yield "a batch of one", [1], (3, 4, 5, 2)
-    t, s, d, d_v = draw.sizes(4, 2, 5)
-    yield leading_name(3), [2, 1, 3], (t, s, d, d_v)
+    leading, (t, s, d, d_v) = draw.shape(3, 4)
+    yield f"{leading_name(3)}, all sizes different", leading, (t, s, d, d_v)
 
 
 def _scores_over(scale: Callable[[Tensor, Tensor], float]) -> Answer:
@@ -182,13 +211,27 @@ def _transposed_scores(q: Tensor, k: Tensor) -> Tensor:
     return k @ q.mT / math.sqrt(q.shape[-1])
 
 
+def _transposed_unscaled_scores(q: Tensor, k: Tensor) -> Tensor:
+    return k @ q.mT
+
+
+# Sequence lengths and their roots, counted from the end or from the front.
+_SEQUENCE_SIZES: list[Callable[[Tensor, Tensor], float]] = [
+    lambda q, k: math.sqrt(q.shape[-2]),
+    lambda q, k: math.sqrt(k.shape[-2]),
+    lambda q, k: math.sqrt(q.shape[0]),
+    lambda q, k: math.sqrt(k.shape[0]),
+    lambda q, k: q.shape[-2],
+    lambda q, k: k.shape[-2],
+]
+
 UNSCALED = (
     "scores: the division by sqrt(d) is missing. A dot product of d unit-variance features has "
     "variance d; divided by sqrt(d) it has variance 1 again, whatever d is."
 )
 BY_D = (
     "scores divided by d. The standard deviation of a dot product grows as sqrt(d), not as d: "
-    "divide by its square root."
+    "divide by its square root. (Mind that d ** 1 / 2 is d / 2; d ** 0.5 is the root.)"
 )
 
 ATTENTION_SCORES = Exercise(
@@ -201,7 +244,12 @@ ATTENTION_SCORES = Exercise(
     misconceptions=[
         Misconception("unscaled", f"Yours are unscaled {UNSCALED}", [_scores_over(lambda q, k: 1)]),
         Misconception(
-            "scaled-by-d", f"Yours are {BY_D}", [_scores_over(lambda q, k: q.shape[-1])]
+            "scaled-by-d",
+            f"Yours are {BY_D}",
+            [
+                _scores_over(lambda q, k: q.shape[-1]),
+                _scores_over(lambda q, k: q.shape[-1] / 2),
+            ],
         ),
         Misconception(
             "multiplied",
@@ -211,18 +259,15 @@ ATTENTION_SCORES = Exercise(
         ),
         Misconception(
             "scaled-by-seq",
-            "You divide by the square root of a sequence length. What makes dot products grow is "
-            "the number of features that they sum over: d = q.shape[-1].",
-            [
-                _scores_over(lambda q, k: math.sqrt(q.shape[-2])),
-                _scores_over(lambda q, k: math.sqrt(k.shape[-2])),
-            ],
+            "You divide by a sequence length or its root. What makes dot products grow is the "
+            "number of features that they sum over: d = q.shape[-1], counted from the end.",
+            [_scores_over(size) for size in _SEQUENCE_SIZES],
         ),
         Misconception(
             "transposed",
             "Your scores are k qᵀ: one row for each key. There should be one row for each query "
             "and one column for each key: q @ k.transpose(-2, -1), shape (..., t, s).",
-            [_transposed_scores],
+            [_transposed_scores, _transposed_unscaled_scores],
         ),
     ],
 )
@@ -239,9 +284,7 @@ def attention_cases(draw: Draw) -> Iterator[Posed]:
         }
         yield Posed(name, arguments, len(leading))
     for leading in ([], [2], [2, 3]):
-        yield Posed(
-            "very large scores", _large_attention(draw, leading), len(leading), ["large"]
-        )
+        yield Posed("very large scores", _large_attention(draw, leading), len(leading), ["large"])
 
 
 def _large_attention(draw: Draw, leading: list[int]) -> dict[str, Tensor]:
@@ -271,9 +314,23 @@ def _attention_over(scale: Callable[[Tensor, Tensor, Tensor], float]) -> Answer:
     return attention
 
 
-def _softmax_over_queries(q: Tensor, k: Tensor, v: Tensor) -> Pair:
-    weights = reference.attention_scores(q, k).softmax(-2)
+def _of_queries_and_keys(
+    size: Callable[[Tensor, Tensor], float],
+) -> Callable[[Tensor, Tensor, Tensor], float]:
+    return lambda q, k, v: size(q, k)
+
+
+def _scaled_after(q: Tensor, k: Tensor, v: Tensor) -> Pair:
+    weights = (q @ k.mT).softmax(-1) / math.sqrt(q.shape[-1])
     return weights @ v, weights
+
+
+def _softmax_over(dim: int) -> Answer:
+    def attention(q: Tensor, k: Tensor, v: Tensor) -> Pair:
+        weights = reference.attention_scores(q, k).softmax(dim)
+        return weights @ v, weights
+
+    return attention
 
 
 def _raw_scores(q: Tensor, k: Tensor, v: Tensor) -> Pair:
@@ -285,8 +342,18 @@ def _raw_unscaled_scores(q: Tensor, k: Tensor, v: Tensor) -> Pair:
     return reference.attention(q, k, v)[0], q @ k.mT
 
 
+def _all_unscaled_raw_scores(q: Tensor, k: Tensor, v: Tensor) -> Pair:
+    scores = q @ k.mT
+    return scores.softmax(-1) @ v, scores
+
+
 def _no_softmax(q: Tensor, k: Tensor, v: Tensor) -> Pair:
     scores = reference.attention_scores(q, k)
+    return scores @ v, scores
+
+
+def _no_softmax_unscaled(q: Tensor, k: Tensor, v: Tensor) -> Pair:
+    scores = q @ k.mT
     return scores @ v, scores
 
 
@@ -304,7 +371,7 @@ OVER_QUERIES = Misconception(
     "softmax-over-queries",
     "Your softmax runs over the queries: the columns of your weights sum to 1, not the rows. Each "
     "query spreads a weight of 1 over the keys, which is the last dimension: dim=-1.",
-    [_softmax_over_queries],
+    [_softmax_over(-2), _softmax_over(0)],
 )
 UNSTABLE = Misconception(
     "unstable",
@@ -316,12 +383,42 @@ RAW_SCORES = Misconception(
     "raw-scores",
     "What you return as weights are scores: they are negative in places and their rows do not sum "
     "to 1. The weights are what softmax makes of the scores.",
-    [_raw_scores, _raw_unscaled_scores, _no_softmax],
+    [
+        _raw_scores,
+        _raw_unscaled_scores,
+        _all_unscaled_raw_scores,
+        _no_softmax,
+        _no_softmax_unscaled,
+    ],
 )
 SWAPPED_RETURN = Misconception(
     "swapped-return",
     "You return (weights, output); asked for is (output, weights).",
     [_swapped_return],
+)
+
+BY_VALUE_DIM = Misconception(
+    "scaled-by-value-dim",
+    "You scale by the width of the values. The dot product runs over the features of queries and "
+    "keys, so the scale is sqrt(d) with d = q.shape[-1].",
+    [_attention_over(lambda q, k, v: math.sqrt(v.shape[-1]))],
+)
+BY_SEQ = Misconception(
+    "scaled-by-seq",
+    "You divide by a sequence length or its root. The scale is sqrt(d) with d = q.shape[-1], the "
+    "number of features that the dot product sums over.",
+    [_attention_over(_of_queries_and_keys(size)) for size in _SEQUENCE_SIZES],
+)
+MULTIPLIED = Misconception(
+    "multiplied",
+    "You multiply the scores by sqrt(d) where you should divide: the softmax saturates.",
+    [_attention_over(lambda q, k, v: 1 / math.sqrt(q.shape[-1]))],
+)
+SCALED_AFTER = Misconception(
+    "scaled-after-softmax",
+    "You divide by sqrt(d) after the softmax, so the rows of your weights no longer sum to 1. It "
+    "is the scores that are divided, before the softmax.",
+    [_scaled_after],
 )
 
 ATTENTION = Exercise(
@@ -344,28 +441,15 @@ ATTENTION = Exercise(
         Misconception(
             "scaled-by-d",
             f"Your weights are those of {BY_D}",
-            [_attention_over(lambda q, k, v: q.shape[-1])],
-        ),
-        Misconception(
-            "scaled-by-value-dim",
-            "You scale by the width of the values. The dot product runs over the features of "
-            "queries and keys, so the scale is sqrt(d) with d = q.shape[-1].",
-            [_attention_over(lambda q, k, v: math.sqrt(v.shape[-1]))],
-        ),
-        Misconception(
-            "scaled-by-seq",
-            "You divide by the square root of a sequence length. The scale is sqrt(d) with "
-            "d = q.shape[-1], the number of features that the dot product sums over.",
             [
-                _attention_over(lambda q, k, v: math.sqrt(q.shape[-2])),
-                _attention_over(lambda q, k, v: math.sqrt(k.shape[-2])),
+                _attention_over(lambda q, k, v: q.shape[-1]),
+                _attention_over(lambda q, k, v: q.shape[-1] / 2),
             ],
         ),
-        Misconception(
-            "multiplied",
-            "You multiply the scores by sqrt(d) where you should divide: the softmax saturates.",
-            [_attention_over(lambda q, k, v: 1 / math.sqrt(q.shape[-1]))],
-        ),
+        BY_VALUE_DIM,
+        BY_SEQ,
+        MULTIPLIED,
+        SCALED_AFTER,
         RAW_SCORES,
         SWAPPED_RETURN,
         UNSTABLE,
@@ -376,7 +460,7 @@ ATTENTION = Exercise(
 
 
 def self_attention_cases(draw: Draw) -> Iterator[Posed]:
-    """d_model, d_head and d_v all different, equal, or one; entries such that scores are of order 1."""
+    """d_model, d_head and d_v all different, equal, or one; scores of order 1, or very large."""
     for count in range(3):
         name = leading_name(count)
         leading, (seq, d_model, d_head, d_v) = draw.shape(count, 4)
@@ -386,11 +470,15 @@ def self_attention_cases(draw: Draw) -> Iterator[Posed]:
             "d_head and d_v equal": (2, d_model, d_head, d_head),
             "one token": (1, d_model, d_head, d_v),
         }
+        if count == 1:
+            kinds["the same sizes again"] = kinds["all sizes different"]
         for kind, sizes in kinds.items():
             yield Posed(f"{name}, {kind}", _projected(draw, leading, *sizes), count)
         yield Posed(f"{name}, very large scores", _large_projected(draw, leading), count, ["large"])
     yield Posed("one feature in each head", _projected(draw, [], 4, 3, 1, 1), 0)
-    yield Posed(leading_name(3), _projected(draw, [2, 1, 3], 4, 2, 3, 5), 3)
+    yield Posed("a batch of one", _projected(draw, [1], 3, 4, 2, 5), 1)
+    leading, sizes = draw.shape(3, 4)
+    yield Posed(f"{leading_name(3)}, all sizes different", _projected(draw, leading, *sizes), 3)
 
 
 def _projected(
@@ -459,8 +547,11 @@ def _projecting(attention: Answer) -> Answer:
     return self_attention
 
 
-def _scaled_by_d_model(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Pair:
-    return _attend((x @ w_q) @ (x @ w_k).mT / math.sqrt(x.shape[-1]), x @ w_v)
+def _scaled_by_d_model(power: float) -> Answer:
+    def self_attention(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Pair:
+        return _attend((x @ w_q) @ (x @ w_k).mT / x.shape[-1] ** power, x @ w_v)
+
+    return self_attention
 
 
 def _in_self_attention(misconception: Misconception) -> Misconception:
@@ -505,7 +596,7 @@ SELF_ATTENTION = Exercise(
             "scaled-by-d-model",
             "You scale by sqrt(d_model). The dot product runs over the d_head features of the "
             "projected queries and keys, so the scale is sqrt(d_head).",
-            [_scaled_by_d_model],
+            [_scaled_by_d_model(0.5), _scaled_by_d_model(1)],
         ),
         Misconception(
             "unscaled",
@@ -515,7 +606,10 @@ SELF_ATTENTION = Exercise(
         Misconception(
             "scaled-by-d",
             f"Your weights are those of {BY_D}",
-            [_projecting(_attention_over(lambda q, k, v: q.shape[-1]))],
+            [
+                _projecting(_attention_over(lambda q, k, v: q.shape[-1])),
+                _projecting(_attention_over(lambda q, k, v: q.shape[-1] / 2)),
+            ],
         ),
         _in_self_attention(OVER_QUERIES),
         Misconception(
@@ -524,6 +618,10 @@ SELF_ATTENTION = Exercise(
             "the three is x @ w with its own matrix.",
             [_without_projection(*subset) for subset in _SUBSETS if subset != (2,)],
         ),
+        _in_self_attention(BY_VALUE_DIM),
+        _in_self_attention(BY_SEQ),
+        _in_self_attention(MULTIPLIED),
+        _in_self_attention(SCALED_AFTER),
         _in_self_attention(RAW_SCORES),
         _in_self_attention(SWAPPED_RETURN),
         _in_self_attention(UNSTABLE),

@@ -7,8 +7,10 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +19,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import NbGraderAPI
 from nbgrader.utils import parse_utc
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from autograder.build.release import generate, read_notebook
 from autograder.course import Course, GradingOptions, Trouble
@@ -68,7 +70,8 @@ def grade_class(course: Course, topics: list[str], progress: Progress) -> list[R
 
     Trouble where there is nothing to grade or nowhere to write.
     """
-    logging.getLogger("traitlets").setLevel(logging.CRITICAL)
+    logging.getLogger("traitlets").setLevel(logging.CRITICAL)  # nbgrader logs what we report
+    warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
     submissions = [item for topic in topics for item in find_submissions(course, topic)]
     if not submissions:
         raise Trouble(
@@ -87,18 +90,13 @@ def grade_class(course: Course, topics: list[str], progress: Progress) -> list[R
     return sorted(results, key=lambda result: (result.topic, result.student))
 
 
-class explained_errors:  # noqa: N801 (used as a with-statement, like contextlib's own)
+@contextmanager
+def explained_errors(course: Course) -> Iterator[None]:
     """Turns what the disk and the database say into a sentence for a person."""
-
-    def __init__(self, course: Course) -> None:
-        self.course = course
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError | SQLAlchemyError):
-            raise Trouble(explain(error, self.course)) from error
+    try:
+        yield
+    except (OSError, SQLAlchemyError) as error:
+        raise Trouble(explain(error, course)) from error
 
 
 def explain(error: Exception, course: Course) -> str:
@@ -150,9 +148,7 @@ class _Work:
         return record
 
 
-def _grade_all(
-    course: Course, submissions: list[Submission], progress: Progress
-) -> list[Result]:
+def _grade_all(course: Course, submissions: list[Submission], progress: Progress) -> list[Result]:
     options = course.options()
     results: list[Result] = []
 
@@ -266,7 +262,9 @@ def _run_nbgrader(course: Course, submission: Submission) -> str:
 def _withdraw(course: Course, submission: Submission) -> None:
     """Take away what an earlier, gradable version of a submission left."""
     for step in ("autograded", "feedback"):
-        shutil.rmtree(course.into / step / submission.student / submission.topic, ignore_errors=True)
+        shutil.rmtree(
+            course.into / step / submission.student / submission.topic, ignore_errors=True
+        )
     with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
         try:
             gradebook.remove_submission(submission.topic, submission.student)

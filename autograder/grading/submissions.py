@@ -7,15 +7,17 @@ import json
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
+from nbformat.validator import normalize
 
-from autograder.course import Course
+from autograder.course import Course, grade_id_of
 
 LARGEST_FILE = 20 * 2**20  # bytes
-_KEPT_METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+_KEPT_METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
+}
 
 
 class Ungradable(Exception):
@@ -40,9 +42,7 @@ def find_submissions(course: Course, topic: str) -> list[Submission]:
     if not course.submitted.is_dir():
         return []
     folders = sorted(place / topic for place in course.submitted.iterdir())
-    return [
-        Submission(folder.parent.name, topic, folder) for folder in folders if folder.is_dir()
-    ]
+    return [Submission(folder.parent.name, topic, folder) for folder in folders if folder.is_dir()]
 
 
 def read_submission(submission: Submission) -> NotebookNode:
@@ -58,22 +58,23 @@ def read_submission(submission: Submission) -> NotebookNode:
     if path.stat().st_size > LARGEST_FILE:
         raise Ungradable(f"{path.name} has more than {LARGEST_FILE // 2**20} MiB")
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        raw = json.loads(text)
     except UnicodeDecodeError as error:
         raise Ungradable(f"{path.name} is not UTF-8 text") from error
     except (json.JSONDecodeError, RecursionError) as error:
         raise Ungradable(f"{path.name} is not JSON ({error})") from error
     except OSError as error:
         raise Ungradable(f"{path.name} cannot be read ({error.strerror})") from error
-    return _as_notebook(path.name, raw)
-
-
-def _as_notebook(name: str, raw: Any) -> NotebookNode:
     if not isinstance(raw, dict) or not isinstance(raw.get("nbformat"), int):
-        raise Ungradable(f"{name} is JSON, but not a notebook")
+        raise Ungradable(f"{path.name} is JSON, but not a notebook")
+    return _as_notebook(path.name, text)
+
+
+def _as_notebook(name: str, text: str) -> NotebookNode:
     try:
-        notebook = nbformat.convert(nbformat.from_dict(raw), to_version=4)
-        _, notebook = nbformat.validator.normalize(notebook, strip_invalid_metadata=True)
+        notebook: NotebookNode = nbformat.reads(text, as_version=4)
+        _, notebook = normalize(notebook, strip_invalid_metadata=True)
         nbformat.validate(notebook)
     except Exception as error:  # nbformat raises all sorts on odd notebooks
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -100,12 +101,12 @@ def repair(notebook: NotebookNode, release: NotebookNode) -> tuple[NotebookNode,
     graded cells that are missing come back, copies become plain cells. All else is the student's.
     """
     notebook = deepcopy(notebook)
-    originals = {_grade_id(cell): cell for cell in release.cells if _grade_id(cell)}
+    originals = {grade_id_of(cell): cell for cell in release.cells if grade_id_of(cell)}
     notes: list[str] = []
     seen: set[str] = set()
     for cell in reversed(notebook.cells):  # as in nbgrader, the last of several copies counts
         _clear(cell)
-        name = _grade_id(cell)
+        name = grade_id_of(cell)
         original = originals.get(name)
         if name in seen:
             notes.append(f"cell {name} was there twice: the last one counts")
@@ -119,7 +120,11 @@ def repair(notebook: NotebookNode, release: NotebookNode) -> tuple[NotebookNode,
         ):
             notes.append(f"cell {name} was changed: the original counts")
         _restore(cell, original)
-    notes += [_put_back(notebook, name, originals) for name in originals if _is_missing(name, seen, originals)]
+    notes += [
+        _put_back(notebook, name, originals)
+        for name in originals
+        if _is_missing(name, seen, originals)
+    ]
     notebook.metadata = nbformat.from_dict(_KEPT_METADATA)
     return notebook, notes
 
@@ -150,7 +155,7 @@ def _put_back(notebook: NotebookNode, name: str, originals: dict[str, NotebookNo
     """Insert the original before the next cell of the assignment that is still there."""
     order = list(originals)
     later = set(order[order.index(name) + 1 :])
-    places = [index for index, cell in enumerate(notebook.cells) if _grade_id(cell) in later]
+    places = [index for index, cell in enumerate(notebook.cells) if grade_id_of(cell) in later]
     cell = deepcopy(originals[name])
     _clear(cell)
     taken = {other.get("id") for other in notebook.cells}
@@ -167,11 +172,6 @@ def _clear(cell: NotebookNode) -> None:
         cell.metadata.pop("nbgrader")
 
 
-def _grade_id(cell: NotebookNode) -> str:
-    given = cell.metadata.get("nbgrader", {})
-    return str(given.get("grade_id", "")) if isinstance(given, dict) else ""
-
-
 def _is_locked(cell: NotebookNode) -> bool:
     given = cell.metadata.nbgrader
     return bool(given.get("locked")) or bool(given.get("grade") and not given.get("solution"))
@@ -179,5 +179,5 @@ def _is_locked(cell: NotebookNode) -> bool:
 
 def hash_of_notebook(notebook: NotebookNode) -> str:
     """A hash of what decides how a repaired notebook is graded: its cells, not their outputs."""
-    cells = [[cell.cell_type, cell.source, _grade_id(cell)] for cell in notebook.cells]
+    cells = [[cell.cell_type, cell.source, grade_id_of(cell)] for cell in notebook.cells]
     return hashlib.sha256(json.dumps(cells).encode()).hexdigest()

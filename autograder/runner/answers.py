@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import socket
 import sys
 import threading
@@ -17,17 +18,18 @@ from pathlib import Path
 from autograder.runner.session import GRACE, Session
 from autograder.student.cases import CaseSet, Raised, Response
 from autograder.student.channel import Channel, ChannelClosed, answer_questions
-from autograder.student.evaluation import TimeLimitReached, silence, describe, time_limit
+from autograder.student.evaluation import describe, silence, time_limit
 from autograder.student.verdicts import Verdict
 
 LOAD_LIMIT = 30.0  # seconds to run a file's top level
+MEMORY_LIMIT = 4 * 2**30  # bytes of data that a file's process may hold
 _starting = threading.Lock()
 
 
 def try_files(
     cases: CaseSet, files: list[Path], workers: int | None = None
 ) -> Iterator[tuple[Path, list[Verdict]]]:
-    """Each file with its verdicts, in the order given; nothing one file does is seen by the next."""
+    """Each file with its verdicts, in the order given; none sees what another does."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["autograder.runner.warm"])
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
@@ -99,14 +101,17 @@ def _end(process: BaseProcess) -> None:
 
 def _offer(end: socket.socket, file: str, exercises: list[str]) -> None:
     """In the child: load the file and offer its answers."""
+    _be_quiet_and_small()
     channel = Channel(end)
     module = types.ModuleType("answers")
+    module.__file__ = file
     sys.modules["answers"] = module
     try:
         source = Path(file).read_bytes()
         with time_limit(LOAD_LIMIT), silence():
-            exec(compile(source, file, "exec"), module.__dict__)
-    except (TimeLimitReached, Exception, SystemExit) as error:
+            code = compile(source, file, "exec", dont_inherit=True)
+            exec(code, module.__dict__)
+    except BaseException as error:
         raised = describe(error)
         channel.send(
             {
@@ -125,3 +130,13 @@ def _offer(end: socket.socket, file: str, exercises: list[str]) -> None:
         channel.send({"type": "finished"})
     except ChannelClosed:
         return
+
+
+def _be_quiet_and_small() -> None:
+    """Nothing that an answer writes reaches the command's output, however it is written, and one
+    that asks for too much memory gets a MemoryError."""
+    sink = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(sink, descriptor)
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_LIMIT, MEMORY_LIMIT))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import socket
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +20,7 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
-from autograder.course import check_id
+from autograder.course import check_id, grade_id_of
 from autograder.runner.session import GRACE, Session, conclude
 from autograder.student.cases import CaseSet, Response
 from autograder.student.channel import DESCRIPTOR_VARIABLE, Channel
@@ -85,18 +87,18 @@ async def _run_in_one_kernel(run: NotebookRun) -> bool:
             cwd=str(run.folder),
             env=_environment(run.folder, descriptor),
             pass_fds=(descriptor,),
-            stdout=-3,  # subprocess.DEVNULL
-            stderr=-3,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         ):
             close_theirs()
             for index, cell in enumerate(run.notebook.cells):
                 if cell.cell_type != "code" or index in run.lethal:
                     continue
-                session.open(run.exercise_of.get(_grade_id(cell)))
+                session.open(run.exercise_of.get(grade_id_of(cell)))
                 try:
                     await client.async_execute_cell(cell, index)
                 except (DeadKernelError, CellTimeoutError):
-                    _note_death(run, index, session)
+                    _note_death(run, index)
                     return False
                 finally:
                     session.open(None)
@@ -150,9 +152,9 @@ def _judge_beside(run: NotebookRun) -> Iterator[tuple[Session, int, Any]]:
         session.channel.close()
 
 
-def _note_death(run: NotebookRun, index: int, session: Session) -> None:
+def _note_death(run: NotebookRun, index: int) -> None:
     cell = run.notebook.cells[index]
-    exercise = run.exercise_of.get(_grade_id(cell))
+    exercise = run.exercise_of.get(grade_id_of(cell))
     if exercise is not None:
         run.responses.setdefault(exercise, [])
     text = "The kernel ended while it ran this cell (exit, crash, memory or an endless loop)."
@@ -165,25 +167,23 @@ def _add_verdicts(run: NotebookRun) -> None:
     """Put the judge's word, which is what counts, under each check cell."""
     verdicts = {check_id(verdict.exercise): verdict for verdict in run.verdicts()}
     for cell in run.notebook.cells:
-        verdict = verdicts.get(_grade_id(cell))
+        verdict = verdicts.get(grade_id_of(cell))
         if verdict is not None:
             text = f"Graded on fresh cases:\n{text_of(verdict)}"
             cell.outputs.append(new_output("display_data", {"text/plain": text}))
 
 
-def _timeout(run: NotebookRun, cell: NotebookNode) -> float:
-    exercise = run.exercise_of.get(_grade_id(cell))
+def _timeout(run: NotebookRun, cell: NotebookNode) -> int:
+    exercise = run.exercise_of.get(grade_id_of(cell))
     if exercise is None:
-        return run.cell_timeout
-    return 2 * (run.secret.specs[exercise].time_limit + 2 * GRACE)  # secret, then public cases
-
-
-def _grade_id(cell: NotebookNode) -> str:
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
+        return math.ceil(run.cell_timeout)
+    one_run = run.secret.specs[exercise].time_limit + 2 * GRACE
+    return math.ceil(2 * one_run)  # secret, then public cases
 
 
 def _error(name: str, value: str, trace: list[str]) -> NotebookNode:
-    return new_output("error", ename=name, evalue=value, traceback=trace)
+    output: NotebookNode = new_output("error", ename=name, evalue=value, traceback=trace)
+    return output
 
 
 def _environment(folder: Path, descriptor: int) -> dict[str, str]:

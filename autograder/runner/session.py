@@ -111,7 +111,9 @@ def conclude(
     found = []
     for name, spec in cases.specs.items():
         if load_error is not None:
-            given = [Response(Outcome("raised", raised=load_error), Outcome("raised", raised=load_error))]
+            given = [
+                Response(Outcome("raised", raised=load_error), Outcome("raised", raised=load_error))
+            ]
         else:
             given = responses.get(name, [])
         if given:

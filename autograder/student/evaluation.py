@@ -30,6 +30,7 @@ from autograder.student.tensors import DTYPE_NAMES
 
 TIME_LIMIT = "TimeLimit"  # the `Raised.type` of an answer that was stopped
 _LONGEST_TEXT = 300
+_MOST_ENTRIES = 2**20  # of a tensor that is worth comparing
 _NOT_THE_STUDENTS = (
     "<frozen",
     str(Path(__file__).parent) if __package__ else __file__,
@@ -45,9 +46,7 @@ class TimeLimitReached(BaseException):
 class Evaluator:
     """Puts questions to one answer, in order, within one time limit (seconds) for all of them."""
 
-    def __init__(
-        self, answer: Callable[..., Any], banned: list[str], time_limit: float
-    ) -> None:
+    def __init__(self, answer: Callable[..., Any], banned: list[str], time_limit: float) -> None:
         self.answer = answer
         self.banned = banned
         self.seconds_left = time_limit
@@ -58,21 +57,21 @@ class Evaluator:
         with watch(self.banned) as banned:
             plain, returned = self._call(lambda: self.answer(*arguments.values()))
         changed = changed_inputs(question.arguments, arguments)
-        if plain.kind == "raised" and not banned:
+        if plain.kind == "raised" and not banned and self.seconds_left > 0:
             # Once more without the watching modes, so that they never fail a right answer.
             again = fresh_copies(question.arguments)
             plain, returned = self._call(lambda: self.answer(*again.values()))
         changed_results = not all(same_entries(now, then) for now, then in self._kept)
         if not changed_results:
             self._kept += zip(tensors_in(returned), plain.values, strict=False)
-        traced, gradients, gradient_error = self._trace(question)
-        return Response(
-            plain, traced, gradients, gradient_error, changed, changed_results, banned
-        )
+        with watch(self.banned) as banned_later:
+            traced, gradients, error = self._trace(question)
+        if (traced.raised or error) and not banned_later and self.seconds_left > 0:
+            traced, gradients, error = self._trace(question)
+        banned += [name for name in banned_later if name not in banned]
+        return Response(plain, traced, gradients, error, changed, changed_results, banned)
 
-    def _trace(
-        self, question: Question
-    ) -> tuple[Outcome, dict[str, Tensor | None], Raised | None]:
+    def _trace(self, question: Question) -> tuple[Outcome, dict[str, Tensor | None], Raised | None]:
         """The same call by name, recorded for gradients, and the gradients."""
         leaves = {
             name: value.clone().requires_grad_()
@@ -85,9 +84,17 @@ class Evaluator:
         gradients: dict[str, Tensor | None] = dict.fromkeys(leaves)
         with torch.enable_grad():
             traced, returned = self._call(lambda: self.answer(**inputs))
+            if traced.raised is not None and self.seconds_left > 0:
+                # Where the same call works without gradients, it is they that cannot be had.
+                unrecorded = fresh_copies(question.arguments)
+                named, _ = self._call(lambda: self.answer(**unrecorded))
+                if named.raised is None:
+                    return named, gradients, traced.raised
             pulled = [
                 (output, cotangent.to(output.dtype))
-                for output, cotangent in zip(tensors_in(returned), question.cotangents, strict=False)
+                for output, cotangent in zip(
+                    tensors_in(returned), question.cotangents, strict=False
+                )
                 if cotangent is not None
                 and output.requires_grad
                 and output.shape == cotangent.shape
@@ -111,16 +118,32 @@ class Evaluator:
         started = time.monotonic()
         try:
             with time_limit(self.seconds_left), silence():
-                returned = call()
+                returned = as_plain(call())
+                outcome = as_outcome(returned)
         except TimeLimitReached:
-            return Outcome("raised", raised=Raised(TIME_LIMIT)), None
+            outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            return Outcome("raised", raised=describe(error, self.answer)), None
-        finally:
-            self.seconds_left -= time.monotonic() - started
-        return as_outcome(returned), returned
+            outcome = Outcome("raised", raised=describe(error, self.answer))
+        self.seconds_left -= time.monotonic() - started
+        if self.seconds_left < 0:  # also where the answer swallowed the exception
+            outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
+        return outcome, None if outcome.raised else returned
+
+
+def as_plain(returned: Any) -> Any:
+    """The same with plain tensors for tensors of a subclass, whose methods are not ours to trust.
+
+    A sequence is gone through once, so that what is compared and what is differentiated are one.
+    """
+    if isinstance(returned, tuple | list):
+        items = [as_plain(item) if isinstance(item, Tensor) else item for item in returned]
+        return items if isinstance(returned, list) else tuple(items)
+    if isinstance(returned, Tensor) and type(returned) is not Tensor and not _is_odd(returned):
+        with torch._C.DisableTorchFunctionSubclass():
+            return returned.as_subclass(Tensor)
+    return returned
 
 
 def as_outcome(returned: Any) -> Outcome:
@@ -129,9 +152,11 @@ def as_outcome(returned: Any) -> Outcome:
     found = tensors_in(returned)
     if not found or (sequence and len(found) != len(returned)):
         return Outcome(_type_name(returned))
-    odd = [tensor for tensor in found if _is_odd(tensor)]
-    if odd:
-        return Outcome(f"{str(odd[0].dtype)} tensor ({odd[0].layout}, {odd[0].device})")
+    for tensor in found:
+        if _is_odd(tensor):
+            return Outcome(f"{tensor.dtype} {type(tensor).__name__} ({tensor.layout})")
+        if tensor.numel() > _MOST_ENTRIES:
+            return Outcome(f"a tensor of {tensor.numel()} entries, shape {tuple(tensor.shape)}")
     return Outcome("sequence" if sequence else "tensor", [_copy(tensor) for tensor in found])
 
 
@@ -171,11 +196,11 @@ def same_entries(left: Tensor, right: Tensor) -> bool:
 
 
 def describe(error: BaseException, answer: Any = None) -> Raised:
-    """An exception in the student's terms: their own line, and no line of ours or of a library's."""
+    """An exception in the student's terms: their own line, not one of ours or of a library."""
     frames = [
         (frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame)
     ]
-    type_name, text = type(error).__name__, str(error).strip()[:_LONGEST_TEXT]
+    type_name, text = type(error).__name__, _text_of(error)
     if not frames:
         return Raised(type_name, text)
     frame, number = frames[-1]
@@ -188,8 +213,15 @@ def describe(error: BaseException, answer: Any = None) -> Raised:
     return Raised(type_name, text, line, f"line {number} of {_name_of_code(frame)}", is_stub)
 
 
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error).strip()[:_LONGEST_TEXT]
+    except Exception:  # a student's own exception may fail to tell itself
+        return ""
+
+
 def _was_raised_here(trace: TracebackType | None) -> bool:
-    """Whether a `raise` statement ended it: torch raises NotImplementedError from inside C++ too."""
+    """Whether a `raise` ended it: torch raises NotImplementedError from inside C++ too."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is None:
@@ -214,11 +246,14 @@ def _name_of_code(frame: FrameType) -> str:
 
 
 def _is_odd(tensor: Tensor) -> bool:
-    return (
-        tensor.layout != torch.strided
-        or tensor.device.type != "cpu"
-        or tensor.dtype not in DTYPE_NAMES
-    )
+    """Whether it is no plain array of numbers: sparse, complex, fake, a wrapper around others."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return (
+            type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__
+            or tensor.layout != torch.strided
+            or tensor.device.type != "cpu"
+            or tensor.dtype not in DTYPE_NAMES
+        )
 
 
 def _type_name(value: Any) -> str:
@@ -228,7 +263,7 @@ def _type_name(value: Any) -> str:
 
 
 def _copy(tensor: Tensor) -> Tensor:
-    return tensor.detach().as_subclass(Tensor).resolve_conj().resolve_neg().clone()
+    return tensor.detach().resolve_conj().resolve_neg().clone()
 
 
 def _copied(gradient: Tensor | None) -> Tensor | None:
@@ -244,16 +279,33 @@ def time_limit(seconds: float) -> Iterator[None]:
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
+        # Code with a bare `except` swallows what is raised here, so it is raised again at the
+        # next line, which is the handler's own: from there it gets out of the loop around.
+        sys.settrace(stop_again)
+        while frame is not None and frame.f_code.co_filename != __file__:
+            traced.append((frame, frame.f_trace))
+            frame.f_trace = stop_again
+            frame = frame.f_back
         raise TimeLimitReached
 
+    def stop_again(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line" and _is_own(frame):
+            raise TimeLimitReached
+        return stop_again
+
+    traced: list[tuple[FrameType, Any]] = []
+    tracing = sys.gettrace()
     before = signal.signal(alarm, stop)
-    # It repeats, for code that swallows the first one.
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 0.5)
+    # It repeats, for code that swallows that as well.
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 0.1)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(alarm, before)
+        sys.settrace(tracing)
+        for frame, trace in reversed(traced):
+            frame.f_trace = trace
 
 
 @contextlib.contextmanager

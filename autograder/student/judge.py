@@ -7,6 +7,7 @@ A misconception is named where it fits the responses to every case.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -41,7 +42,7 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
     There may be fewer responses than cases: a response after a time limit is not waited for.
     """
     asked = list(zip(cases, responses, strict=False))
-    if any(_is_stub(response) for response in responses):
+    if responses and all(_is_stub(response) for response in responses):
         return _verdict(spec, MISSING, "not-implemented", "")
     banned = sorted({name for response in responses for name in response.banned})
     if banned:
@@ -52,7 +53,7 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
         if len(responses) < len(cases):
             return _verdict(spec, FAILED, "raised", "The answers stopped before the last case.")
         return _verdict(spec, PASSED, None, "")
-    named = _misconception(asked) or _pattern(spec, asked, findings)
+    named = _misconception(asked, findings) or _pattern(spec, asked, findings)
     first = _most_telling(findings)
     assert first is not None
     detail = f"On {_where(cases[findings.index(first)])}: {first.detail}"
@@ -61,7 +62,7 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
 
 def in_time(response: Response) -> bool:
     """False where the answer was stopped: there is no time left for a further question."""
-    stopped = [response.plain.raised, response.traced.raised]
+    stopped = [response.plain.raised, response.traced.raised, response.gradient_error]
     return not any(raised and raised.type == TIME_LIMIT for raised in stopped)
 
 
@@ -94,7 +95,7 @@ def _find(spec: Spec, case: Case, response: Response) -> Finding | None:
     if found is None and response.changed_results:
         return Finding("result-changed", "the result of an earlier call is no longer what it was.")
     found = found or _compare(spec, case, response.traced)
-    return found or _compare_gradients(case, response)
+    return found or _compare_gradients(spec, case, response)
 
 
 def _compare(spec: Spec, case: Case, outcome: Outcome) -> Finding | None:
@@ -114,12 +115,21 @@ def _compare(spec: Spec, case: Case, outcome: Outcome) -> Finding | None:
     for index, (name, value, right) in enumerate(pairs):
         exact = case.exact[index] if case.exact else None
         wrong = ~close(value, right, exact)
-        if bool(wrong.any()):
+        if bool(wrong.any()) and not _is_right_but_coarse(value, right):
             return _value_finding(spec, name, value, right, wrong)
     for name, value, right in pairs:
         if value.dtype != right.dtype:
             return Finding("wrong-dtype", f"{name}: expected {right.dtype}, got {value.dtype}.")
     return None
+
+
+def _is_right_but_coarse(value: Tensor, right: Tensor) -> bool:
+    """Whether a floating-point dtype of fewer bits is all that is wrong with the values."""
+    if value.dtype not in (torch.float16, torch.bfloat16):
+        return False
+    return torch.allclose(
+        value.double(), right.double(), rtol=8 * torch.finfo(value.dtype).eps, atol=1e-2
+    )
 
 
 def _value_finding(spec: Spec, name: str, value: Tensor, right: Tensor, wrong: Tensor) -> Finding:
@@ -139,16 +149,19 @@ def _broken_property(spec: Spec, name: str, value: Tensor) -> str:
     sums = value.sum(-1)
     if not bool(close(sums, torch.ones_like(sums)).all()):
         worst = (sums - 1).abs().nan_to_num(torch.inf).argmax()
-        return f" Rows of {name} should sum to 1; one of yours sums to {_number(sums.flatten()[worst])}."
+        found = _number(sums.flatten()[worst])
+        return f" Rows of {name} should sum to 1; one of yours sums to {found}."
     if bool((value < 0).any()):
         return f" Probabilities are never negative; {name} has negative entries."
     return f" Each row of {name} sums to 1, but the share of each entry is not right."
 
 
-def _compare_gradients(case: Case, response: Response) -> Finding | None:
+def _compare_gradients(spec: Spec, case: Case, response: Response) -> Finding | None:
     if response.gradient_error is not None:
-        text = f"going backward raised {response.gradient_error.type}: "
-        return Finding("no-gradient", text + response.gradient_error.message)
+        diagnosis, detail = _raised_detail(response.gradient_error, spec.time_limit)
+        if diagnosis == "raised":
+            return Finding("no-gradient", f"with gradients it raised {detail}")
+        return Finding(diagnosis, detail)
     for name, right in case.gradients.items():
         found = response.gradients.get(name)
         value = torch.zeros_like(right) if found is None else found
@@ -173,8 +186,23 @@ def close_gradient(value: Tensor, right: Tensor) -> Tensor:
     return (value - right).abs() <= ATOL * scale + RTOL * right.abs()
 
 
-def _misconception(asked: list[tuple[Case, Response]]) -> str | None:
-    """The first misconception one variant of which gives what was given, on every case."""
+def _misconception(
+    asked: list[tuple[Case, Response]], findings: list[Finding | None]
+) -> str | None:
+    """The first misconception one variant of which gives what was given, on every case.
+
+    An answer with a second mistake that shows in another way (it raises, overflows or has the
+    wrong shape in some cases) is named by what fits the other cases.
+    """
+    whole = [
+        pair
+        for pair, finding in zip(asked, findings, strict=True)
+        if finding is None or finding.diagnosis not in ("raised", "wrong-shape", "nan", "too-slow")
+    ]
+    return _fitting(asked) or _fitting(whole)
+
+
+def _fitting(asked: list[tuple[Case, Response]]) -> str | None:
     if not asked:
         return None
     for slug, variants in asked[0][0].misconceptions.items():
@@ -194,11 +222,12 @@ def _differs_somewhere(asked: list[tuple[Case, Response]], slug: str, index: int
 
 
 def same_outcome(given: Outcome, known: Outcome) -> bool:
+    """Both raise, or both give the same values within tolerance."""
     if known.raised is not None or given.raised is not None:
         return (
             known.raised is not None
             and given.raised is not None
-            and known.raised.type == given.raised.type
+            and given.raised.type != TIME_LIMIT  # einsum, matmul and an assert raise each its own
         )
     return (
         given.kind == known.kind
@@ -224,9 +253,19 @@ def _pattern(
     for trait, slug in spec.trait_diagnoses.items():
         if all(trait in case.traits for case in failed):
             return slug
-    if not {case.leading for case in failed} & {case.leading for case in passed}:
+    # A batch of one may come out right by chance, so what passes there says nothing.
+    batches_failed, batches_passed = (
+        {case.leading for case in some if not _is_batch_of_one(case)} for some in (failed, passed)
+    )
+    if batches_failed and not batches_failed & batches_passed:
         return "no-batch"
     return None
+
+
+def _is_batch_of_one(case: Case) -> bool:
+    first = next(iter(case.question.arguments.values()))
+    leading = first.shape[: case.leading] if isinstance(first, Tensor) else ()
+    return bool(leading) and math.prod(leading) == 1
 
 
 def _is_stub(response: Response) -> bool:

@@ -1,0 +1,1279 @@
+"""The checks of this course's notebooks, in one file. Generated: do not edit.
+
+A notebook imports it where the package `autograder` is not installed. It needs torch alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from types import FrameType, TracebackType
+from typing import Any
+import contextlib
+import ctypes
+import dis
+import io
+import json
+import linecache
+import math
+import os
+import signal
+import socket
+import sys
+import sysconfig
+import textwrap
+import threading
+import time
+import torch
+import traceback
+
+
+# --- tensors --------------------------------------------------------------------------------------
+
+DTYPES = {
+    "F32": torch.float32,
+    "F64": torch.float64,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
+DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_Key = tuple[str, tuple[int, ...], bytes]  # dtype, shape, entries
+_PLACE = "$tensor"
+_MAX_HEADER = 64 * 2**20
+
+
+class MalformedData(ValueError):
+    """Bytes that are not a value written by `pack`."""
+
+
+def pack(value: Any) -> bytes:
+    """Bytes of `value`: dicts with string keys, lists, strings, numbers, None and dense tensors."""
+    tensors: dict[_Key, int] = {}
+    structure = json.dumps(_lift_out(value, tensors), separators=(",", ":"))
+    header: dict[str, Any] = {"__metadata__": {"structure": structure}}
+    chunks, offset = [], 0
+    for (dtype, shape, raw), index in tensors.items():
+        offsets = [offset, offset + len(raw)]
+        header[str(index)] = {"dtype": dtype, "shape": list(shape), "data_offsets": offsets}
+        chunks.append(raw)
+        offset += len(raw)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # the format asks for tensors that start at a multiple of 8
+    return len(text).to_bytes(8, "little") + text + b"".join(chunks)
+
+
+def unpack(data: bytes) -> Any:
+    """The value that `pack` wrote; MalformedData for anything else."""
+    try:
+        return _unpack(data)
+    except MalformedData:
+        raise
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise MalformedData(f"not a packed value ({error})") from error
+
+
+def _unpack(data: bytes) -> Any:
+    length = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or length > min(len(data) - 8, _MAX_HEADER):
+        raise MalformedData("the header is longer than the data")
+    header = json.loads(data[8 : 8 + length].decode())
+    body = memoryview(data)[8 + length :]
+    structure = json.loads(header.pop("__metadata__")["structure"])
+    tensors = {name: _read_tensor(entry, body) for name, entry in header.items()}
+    return _put_back(structure, tensors)
+
+
+def _read_tensor(entry: dict[str, Any], body: memoryview) -> Tensor:
+    dtype, shape = DTYPES[entry["dtype"]], entry["shape"]
+    start, end = entry["data_offsets"]
+    if not all(type(n) is int and n >= 0 for n in [*shape, start, end]):
+        raise MalformedData("a shape or an offset is not a natural number")
+    if not start <= end <= len(body) or end - start != math.prod(shape) * dtype.itemsize:
+        raise MalformedData("a tensor's size does not match its shape")
+    if start == end:
+        return torch.empty(shape, dtype=dtype)
+    return torch.frombuffer(bytearray(body[start:end]), dtype=dtype).reshape(shape)
+
+
+def tensor_bytes(tensor: Tensor) -> bytes:
+    """The tensor's entries in row-major order, bit for bit."""
+    plain = tensor.detach().cpu().contiguous()
+    if plain.numel() == 0:
+        return b""
+    return ctypes.string_at(plain.data_ptr(), plain.numel() * plain.element_size())
+
+
+def _lift_out(value: Any, tensors: dict[_Key, int]) -> Any:
+    """The structure, with each tensor's number in its place; equal tensors are kept once."""
+    if isinstance(value, Tensor):
+        key = (DTYPE_NAMES[value.dtype], tuple(value.shape), tensor_bytes(value))
+        return {_PLACE: tensors.setdefault(key, len(tensors))}
+    if isinstance(value, dict):
+        return {key: _lift_out(item, tensors) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_lift_out(item, tensors) for item in value]
+    return value
+
+
+def _put_back(value: Any, tensors: dict[str, Tensor]) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {_PLACE}:
+            return tensors[str(value[_PLACE])]
+        return {key: _put_back(item, tensors) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_put_back(item, tensors) for item in value]
+    return value
+
+
+# --- cases ----------------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Question:
+    """One call to make: arguments by name in the signature's order, and how to pull back on it.
+
+    `cotangents` holds, for each output, the gradient to send back through it (None: none).
+    """
+
+    arguments: dict[str, Any]
+    cotangents: list[Tensor | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception that came out of an answer, told in the student's own terms."""
+
+    type: str
+    message: str = ""
+    line: str = ""  # the student's source line
+    where: str = ""  # "line 3 of attention"
+    is_stub: bool = False  # the answer's own `raise NotImplementedError`
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call gave: one tensor, a sequence of tensors, something else, or an exception.
+
+    `kind` is "tensor", "sequence", "raised", or the name of the type that came instead.
+    """
+
+    kind: str
+    values: list[Tensor] = field(default_factory=list)
+    raised: Raised | None = None
+
+
+@dataclass(frozen=True)
+class Response:
+    """All that an answer gave on one question.
+
+    `plain` is a call by position on inputs that need no gradient, `traced` one by name on inputs
+    that do. `gradients` has one entry for each floating-point argument, None where the outputs do
+    not depend on it.
+    """
+
+    plain: Outcome
+    traced: Outcome
+    gradients: dict[str, Tensor | None] = field(default_factory=dict)
+    gradient_error: Raised | None = None
+    changed_inputs: list[str] = field(default_factory=list)
+    changed_results: bool = False
+    banned: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question with all that is needed to judge the response to it.
+
+    `leading` is the number of leading dimensions, `traits` are the names of what is special here,
+    `exact` marks for each output the entries that must match exactly (None: none), and
+    `misconceptions` has for each diagnosis the outcomes of its variants.
+    """
+
+    name: str
+    question: Question
+    expected: Outcome
+    gradients: dict[str, Tensor]
+    leading: int
+    traits: list[str] = field(default_factory=list)
+    exact: list[Tensor | None] = field(default_factory=list)
+    misconceptions: dict[str, list[Outcome]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What the judge knows of an exercise besides its cases.
+
+    `outputs` names what is returned, in order; `distributions` those of them whose rows sum to 1.
+    `banned` names groups of `bans.GROUPS`. `diagnoses` holds a sentence for each slug;
+    `trait_diagnoses` the slug for an answer that fails on cases with that trait alone.
+    `builds_on` are exercises of the same notebook that an answer may call. `time_limit` is in
+    seconds, for all cases together.
+    """
+
+    id: str
+    points: float
+    outputs: list[str]
+    distributions: list[str]
+    banned: list[str]
+    builds_on: list[str]
+    diagnoses: dict[str, str]
+    trait_diagnoses: dict[str, str]
+    time_limit: float
+
+
+@dataclass(frozen=True)
+class CaseSet:
+    """The exercises of a topic and their cases, in order, as one file holds them."""
+
+    topic: str
+    seed: int
+    specs: dict[str, Spec]
+    cases: dict[str, list[Case]]
+
+    def joined_with(self, other: CaseSet) -> CaseSet:
+        """The cases of both, for the same topic; the seed is the other's."""
+        both = {name: self.cases[name] + other.cases[name] for name in self.specs}
+        return CaseSet(self.topic, other.seed, self.specs, both)
+
+    def to_bytes(self) -> bytes:
+        return pack(to_data(self))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> CaseSet:
+        """Read a case file; MalformedData where it is none."""
+        raw = unpack(data)
+        try:
+            specs = {name: Spec(**entry) for name, entry in raw["specs"].items()}
+            cases = {name: [_case(entry) for entry in raw["cases"][name]] for name in specs}
+            return cls(raw["topic"], raw["seed"], specs, cases)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise MalformedData(f"not a case file ({error})") from error
+
+
+def to_data(value: Any) -> Any:
+    """Dataclasses as dicts, all the way down; tensors stay."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: to_data(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, dict):
+        return {key: to_data(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_data(item) for item in value]
+    return value
+
+
+def parse_question(data: Any) -> Question:
+    try:
+        return Question(**data)
+    except TypeError as error:
+        raise MalformedData(f"not a question ({error})") from error
+
+
+def parse_response(data: Any) -> Response:
+    """A response that came over the wire, every field checked: its sender may be hostile."""
+    known = {item.name for item in fields(Response)}
+    _require(isinstance(data, dict) and set(data) == known, "a response has exactly its fields")
+    gradients, changed, banned = data["gradients"], data["changed_inputs"], data["banned"]
+    _require(isinstance(gradients, dict), "gradients are named")
+    _require(
+        all(grad is None or isinstance(grad, Tensor) for grad in gradients.values()),
+        "a gradient is a tensor or none",
+    )
+    for names in (changed, banned):
+        _require(
+            isinstance(names, list) and all(isinstance(name, str) for name in names),
+            "names are strings",
+        )
+    _require(isinstance(data["changed_results"], bool), "a flag is true or false")
+    return Response(
+        plain=_outcome(data["plain"]),
+        traced=_outcome(data["traced"]),
+        gradients=gradients,
+        gradient_error=_raised(data["gradient_error"]),
+        changed_inputs=changed,
+        changed_results=data["changed_results"],
+        banned=banned,
+    )
+
+
+def _case(data: dict[str, Any]) -> Case:
+    misconceptions = {
+        slug: [_outcome(entry) for entry in variants]
+        for slug, variants in data["misconceptions"].items()
+    }
+    parsed = {
+        "question": parse_question(data["question"]),
+        "expected": _outcome(data["expected"]),
+        "misconceptions": misconceptions,
+    }
+    return Case(**{**data, **parsed})
+
+
+def _outcome(data: Any) -> Outcome:
+    _require(isinstance(data, dict) and set(data) == {"kind", "values", "raised"}, "an outcome")
+    kind, values = data["kind"], data["values"]
+    _require(isinstance(kind, str), "an outcome's kind is a string")
+    _require(
+        isinstance(values, list) and all(isinstance(value, Tensor) for value in values),
+        "an outcome's values are tensors",
+    )
+    raised = _raised(data["raised"])
+    _require((kind == "raised") == (raised is not None), "an exception comes with its kind")
+    _require(kind != "tensor" or len(values) == 1, "one tensor is one tensor")
+    return Outcome(kind, values, raised)
+
+
+def _raised(data: Any) -> Raised | None:
+    if data is None:
+        return None
+    known = {item.name for item in fields(Raised)}
+    _require(isinstance(data, dict) and set(data) == known, "an exception has exactly its fields")
+    texts = [data[name] for name in ("type", "message", "line", "where")]
+    _require(all(isinstance(text, str) for text in texts), "an exception's texts are strings")
+    _require(isinstance(data["is_stub"], bool), "a flag is true or false")
+    return Raised(**data)
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise MalformedData(f"malformed: {what}")
+
+
+# --- bans -----------------------------------------------------------------------------------------
+
+def _is_softmax(name: str) -> bool:
+    return "softmax" in name or "softmin" in name or name in ("logsumexp", "special_logsumexp")
+
+
+def _is_attention(name: str) -> bool:
+    ready_made = ("scaled_dot_product", "multi_head_attention", "transformer_encoder_layer")
+    return any(part in name for part in ready_made) or name in _FUSED
+
+
+_FUSED = (
+    "_flash_attention_forward",
+    "_efficient_attention_forward",
+    "_cudnn_attention_forward",
+    "flex_attention",
+    "_triton_multi_head_attention",
+)
+
+GROUPS: dict[str, tuple[str, Callable[[str], bool]]] = {
+    "softmax": ("a ready-made softmax", _is_softmax),
+    "attention": ("a ready-made attention", _is_attention),
+}
+
+
+@contextmanager
+def watch(groups: list[str]) -> Iterator[list[str]]:
+    """Within it, the list that it gives collects the names of banned calls, each once."""
+    seen: list[str] = []
+
+    def note(name: str) -> None:
+        if name not in seen and any(GROUPS[group][1](name) for group in groups):
+            seen.append(name)
+
+    with _Functions(note), _Operators(note):
+        yield seen
+
+
+class _Functions(TorchFunctionMode):
+    def __init__(self, note: Callable[[str], None]) -> None:
+        super().__init__()
+        self.note = note
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        self.note(_name_of(func))
+        return func(*args, **(kwargs or {}))
+
+
+class _Operators(TorchDispatchMode):
+    def __init__(self, note: Callable[[str], None]) -> None:
+        super().__init__()
+        self.note = note
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        self.note(_name_of(func))
+        return func(*args, **(kwargs or {}))
+
+
+def _name_of(func: Any) -> str:
+    """`softmax` for torch.softmax, F.softmax, Tensor.softmax and torch.ops.aten.softmax.int alike."""
+    packet = getattr(func, "overloadpacket", func)
+    return str(getattr(packet, "__name__", packet)).rpartition(".")[2]
+
+
+# --- evaluation -----------------------------------------------------------------------------------
+
+TIME_LIMIT = "TimeLimit"  # the `Raised.type` of an answer that was stopped
+_LONGEST_TEXT = 300
+_MOST_ENTRIES = 2**20  # of a tensor that is worth comparing
+_NOT_THE_STUDENTS = (
+    "<frozen",
+    str(Path(__file__).parent) if __package__ else __file__,
+    str(Path(torch.__file__).parent),
+    *(sysconfig.get_path(place) for place in ("stdlib", "platstdlib", "purelib", "platlib")),
+)
+
+
+class TimeLimitReached(BaseException):
+    """Raised inside an answer that takes too long; no `except Exception` catches it."""
+
+
+class Evaluator:
+    """Puts questions to one answer, in order, within one time limit (seconds) for all of them."""
+
+    def __init__(self, answer: Callable[..., Any], banned: list[str], time_limit: float) -> None:
+        self.answer = answer
+        self.banned = banned
+        self.seconds_left = time_limit
+        self._kept: list[tuple[Tensor, Tensor]] = []  # what was returned, and a copy of it then
+
+    def __call__(self, question: Question) -> Response:
+        arguments = fresh_copies(question.arguments)
+        with watch(self.banned) as banned:
+            plain, returned = self._call(lambda: self.answer(*arguments.values()))
+        changed = changed_inputs(question.arguments, arguments)
+        if plain.kind == "raised" and not banned and self.seconds_left > 0:
+            # Once more without the watching modes, so that they never fail a right answer.
+            again = fresh_copies(question.arguments)
+            plain, returned = self._call(lambda: self.answer(*again.values()))
+        changed_results = not all(same_entries(now, then) for now, then in self._kept)
+        if not changed_results:
+            self._kept += zip(tensors_in(returned), plain.values, strict=False)
+        with watch(self.banned) as banned_later:
+            traced, gradients, error = self._trace(question)
+        if (traced.raised or error) and not banned_later and self.seconds_left > 0:
+            traced, gradients, error = self._trace(question)
+        banned += [name for name in banned_later if name not in banned]
+        return Response(plain, traced, gradients, error, changed, changed_results, banned)
+
+    def _trace(self, question: Question) -> tuple[Outcome, dict[str, Tensor | None], Raised | None]:
+        """The same call by name, recorded for gradients, and the gradients."""
+        leaves = {
+            name: value.clone().requires_grad_()
+            for name, value in question.arguments.items()
+            if isinstance(value, Tensor) and value.is_floating_point()
+        }
+        # Not the leaves themselves: in-place work on a leaf is an error of its own.
+        copies = {name: leaf.clone() for name, leaf in leaves.items()}
+        inputs = {**fresh_copies(question.arguments), **copies}
+        gradients: dict[str, Tensor | None] = dict.fromkeys(leaves)
+        with torch.enable_grad():
+            traced, returned = self._call(lambda: self.answer(**inputs))
+            if traced.raised is not None and self.seconds_left > 0:
+                # Where the same call works without gradients, it is they that cannot be had.
+                unrecorded = fresh_copies(question.arguments)
+                named, _ = self._call(lambda: self.answer(**unrecorded))
+                if named.raised is None:
+                    return named, gradients, traced.raised
+            pulled = [
+                (output, cotangent.to(output.dtype))
+                for output, cotangent in zip(
+                    tensors_in(returned), question.cotangents, strict=False
+                )
+                if cotangent is not None
+                and output.requires_grad
+                and output.shape == cotangent.shape
+            ]
+            if not pulled:
+                return traced, gradients, None
+            outcome, found = self._call(
+                lambda: torch.autograd.grad(
+                    [output for output, _ in pulled],
+                    list(leaves.values()),
+                    [cotangent for _, cotangent in pulled],
+                    allow_unused=True,
+                )
+            )
+        if found is None:
+            return traced, gradients, outcome.raised
+        return traced, dict(zip(leaves, map(_copied, found), strict=True)), None
+
+    def _call(self, call: Callable[[], Any]) -> tuple[Outcome, Any]:
+        """What `call` gave, as data and as it is (None where it raised)."""
+        started = time.monotonic()
+        try:
+            with time_limit(self.seconds_left), silence():
+                returned = as_plain(call())
+                outcome = as_outcome(returned)
+        except TimeLimitReached:
+            outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            outcome = Outcome("raised", raised=describe(error, self.answer))
+        self.seconds_left -= time.monotonic() - started
+        if self.seconds_left < 0:  # also where the answer swallowed the exception
+            outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
+        return outcome, None if outcome.raised else returned
+
+
+def as_plain(returned: Any) -> Any:
+    """The same with plain tensors for tensors of a subclass, whose methods are not ours to trust.
+
+    A sequence is gone through once, so that what is compared and what is differentiated are one.
+    """
+    if isinstance(returned, tuple | list):
+        items = [as_plain(item) if isinstance(item, Tensor) else item for item in returned]
+        return items if isinstance(returned, list) else tuple(items)
+    if isinstance(returned, Tensor) and type(returned) is not Tensor and not _is_odd(returned):
+        with torch._C.DisableTorchFunctionSubclass():
+            return returned.as_subclass(Tensor)
+    return returned
+
+
+def as_outcome(returned: Any) -> Outcome:
+    """What an answer returned, as data; tensors are copied."""
+    sequence = isinstance(returned, tuple | list)
+    found = tensors_in(returned)
+    if not found or (sequence and len(found) != len(returned)):
+        return Outcome(_type_name(returned))
+    for tensor in found:
+        if _is_odd(tensor):
+            return Outcome(f"{tensor.dtype} {type(tensor).__name__} ({tensor.layout})")
+        if tensor.numel() > _MOST_ENTRIES:
+            return Outcome(f"a tensor of {tensor.numel()} entries, shape {tuple(tensor.shape)}")
+    return Outcome("sequence" if sequence else "tensor", [_copy(tensor) for tensor in found])
+
+
+def tensors_in(returned: Any) -> list[Tensor]:
+    if isinstance(returned, Tensor):
+        return [returned]
+    if isinstance(returned, tuple | list):
+        return [item for item in returned if isinstance(item, Tensor)]
+    return []
+
+
+def fresh_copies(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value.clone(memory_format=torch.preserve_format)
+        if isinstance(value, Tensor)
+        else value
+        for name, value in arguments.items()
+    }
+
+
+def changed_inputs(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Names of the tensors whose values, shape or strides are not what they were."""
+    return [
+        name
+        for name, value in before.items()
+        if isinstance(value, Tensor)
+        and (value.stride() != after[name].stride() or not same_entries(value, after[name]))
+    ]
+
+
+def same_entries(left: Tensor, right: Tensor) -> bool:
+    """Equal in shape, dtype and every entry; NaN equals NaN."""
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return False
+    left, right = left.detach(), right.detach()
+    return bool(((left == right) | ((left != left) & (right != right))).all())
+
+
+def describe(error: BaseException, answer: Any = None) -> Raised:
+    """An exception in the student's terms: their own line, not one of ours or of a library."""
+    frames = [
+        (frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame)
+    ]
+    type_name, text = type(error).__name__, _text_of(error)
+    if not frames:
+        return Raised(type_name, text)
+    frame, number = frames[-1]
+    line = linecache.getline(frame.f_code.co_filename, number).strip()[:_LONGEST_TEXT]
+    is_stub = (
+        isinstance(error, NotImplementedError)
+        and frame.f_code in _codes_of(answer)
+        and _was_raised_here(error.__traceback__)
+    )
+    return Raised(type_name, text, line, f"line {number} of {_name_of_code(frame)}", is_stub)
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error).strip()[:_LONGEST_TEXT]
+    except Exception:  # a student's own exception may fail to tell itself
+        return ""
+
+
+def _was_raised_here(trace: TracebackType | None) -> bool:
+    """Whether a `raise` ended it: torch raises NotImplementedError from inside C++ too."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return False
+    operation = trace.tb_frame.f_code.co_code[trace.tb_lasti]
+    return dis.opname[operation].startswith("RAISE_VARARGS")
+
+
+def _codes_of(answer: Any) -> list[Any]:
+    """The code of a function, or of all methods of a class."""
+    functions = vars(answer).values() if isinstance(answer, type) else [answer]
+    return [function.__code__ for function in functions if hasattr(function, "__code__")]
+
+
+def _is_own(frame: FrameType) -> bool:
+    return not frame.f_code.co_filename.startswith(_NOT_THE_STUDENTS)
+
+
+def _name_of_code(frame: FrameType) -> str:
+    name = frame.f_code.co_name
+    return "the cell" if name == "<module>" else name
+
+
+def _is_odd(tensor: Tensor) -> bool:
+    """Whether it is no plain array of numbers: sparse, complex, fake, a wrapper around others."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return (
+            type(tensor).__torch_dispatch__ is not Tensor.__torch_dispatch__
+            or tensor.layout != torch.strided
+            or tensor.device.type != "cpu"
+            or tensor.dtype not in DTYPE_NAMES
+        )
+
+
+def _type_name(value: Any) -> str:
+    if isinstance(value, tuple | list) and value:
+        return f"{type(value).__name__} of {', '.join(type(item).__name__ for item in value[:4])}"
+    return "None" if value is None else type(value).__name__
+
+
+def _copy(tensor: Tensor) -> Tensor:
+    return tensor.detach().resolve_conj().resolve_neg().clone()
+
+
+def _copied(gradient: Tensor | None) -> Tensor | None:
+    return None if gradient is None else _copy(gradient)
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """TimeLimitReached in the block after `seconds`; only the main thread can be stopped so."""
+    alarm = getattr(signal, "SIGALRM", None)
+    if alarm is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        # Code with a bare `except` swallows what is raised here, so it is raised again at the
+        # next line, which is the handler's own: from there it gets out of the loop around.
+        sys.settrace(stop_again)
+        while frame is not None and frame.f_code.co_filename != __file__:
+            traced.append((frame, frame.f_trace))
+            frame.f_trace = stop_again
+            frame = frame.f_back
+        raise TimeLimitReached
+
+    def stop_again(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line" and _is_own(frame):
+            raise TimeLimitReached
+        return stop_again
+
+    traced: list[tuple[FrameType, Any]] = []
+    tracing = sys.gettrace()
+    before = signal.signal(alarm, stop)
+    # It repeats, for code that swallows that as well.
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 0.1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(alarm, before)
+        sys.settrace(tracing)
+        for frame, trace in reversed(traced):
+            frame.f_trace = trace
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    sink = io.StringIO()
+    with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
+        yield
+
+
+assert sys.version_info >= (3, 11), "this course needs Python 3.11 or newer"
+
+
+# --- verdicts -------------------------------------------------------------------------------------
+
+PASSED, FAILED, MISSING = "passed", "failed", "missing"
+
+# What can go wrong in any exercise; each exercise adds its own misconceptions to these.
+GENERIC_DIAGNOSES = {
+    "not-implemented": "There is no answer yet: fill in the body and remove the line that raises "
+    "NotImplementedError.",
+    "raised": "Your code raised an exception.",
+    "wrong-type": "What came back is not of the type asked for.",
+    "wrong-shape": "The shape of the result is not the one asked for. Write the shape of every "
+    "intermediate tensor beside its line and find where the two part.",
+    "wrong-dtype": "The values are right, but their dtype is not: the result should have the "
+    "dtype asked for.",
+    "nan": "The result holds NaN where it should hold numbers. Look for inf - inf, inf / inf, "
+    "0 / 0 or 0 * inf.",
+    "input-changed": "Your code changes its own input. The caller still needs it: make a new "
+    "tensor instead of working in place (no `-=`, no `x[...] = ...`, no method that ends on `_`).",
+    "result-changed": "What an earlier call returned changed when the function was called again: "
+    "it must not hand out a buffer that it uses again.",
+    "no-gradient": "The values are right, the gradients are not: something cuts the graph or goes "
+    "round it. Look for .detach(), .item(), .data, no_grad, NumPy, or a tensor built anew from "
+    "numbers.",
+    "wrong-parameters": "The names or the shapes of the module's parameters are not the ones "
+    "asked for.",
+    "banned-call": "This exercise is to be built by hand, and your code calls a ready-made "
+    "function for it.",
+    "too-slow": "Your code did not finish in time. Look for a loop that never ends, or one over "
+    "single numbers where a tensor operation would do.",
+    "no-batch": "Your code is right for one number of leading dimensions only. Count dimensions "
+    "from the end (-1, -2), so that any number of them may stand in front: "
+    "`k.transpose(-2, -1)`, not `k.T`.",
+    "no-value-error": "Sizes that cannot work should raise a ValueError, and did not.",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judgement of one exercise.
+
+    `status` is passed, failed or missing; `diagnosis` a slug or None; `message` tells the student
+    what was expected, what came, at which index, and what to look at next.
+    """
+
+    exercise: str
+    status: str
+    points: float
+    max_points: float
+    diagnosis: str | None
+    message: str
+
+    @property
+    def passed(self) -> bool:
+        return self.status == PASSED
+
+    def to_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Verdict:
+        return cls(**data)
+
+
+def points_text(points: float) -> str:
+    """`3` for 3.0, `2.5` for 2.5."""
+    return f"{points:g}"
+
+
+def not_defined(exercise: str, max_points: float) -> Verdict:
+    """The verdict where no answer was given at all."""
+    message = f"`{exercise}` is not defined. " + GENERIC_DIAGNOSES["not-implemented"]
+    return Verdict(exercise, MISSING, 0.0, max_points, "not-implemented", message)
+
+
+def with_faults_below(verdicts: list[Verdict], builds_on: dict[str, list[str]]) -> list[Verdict]:
+    """The same verdicts; a failed one whose building blocks failed too says so."""
+    failing = {verdict.exercise for verdict in verdicts if not verdict.passed}
+    return [
+        verdict
+        if verdict.passed or verdict.status == MISSING
+        else _pointing_below(
+            verdict, [name for name in builds_on[verdict.exercise] if name in failing]
+        )
+        for verdict in verdicts
+    ]
+
+
+def _pointing_below(verdict: Verdict, failing: list[str]) -> Verdict:
+    if not failing:
+        return verdict
+    names = " and ".join(f"`{name}`" for name in failing)
+    fails = "fails its own check: if your code calls it" if len(failing) == 1 else (
+        "fail their own checks: if your code calls one of them"
+    )
+    hint = f"\n{names} {fails}, the fault may lie there."
+    return Verdict(**{**asdict(verdict), "message": verdict.message + hint})
+
+
+# --- judge ----------------------------------------------------------------------------------------
+
+RTOL, ATOL = 1e-4, 1e-5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with one response: a generic diagnosis (or none) and a sentence of detail."""
+
+    diagnosis: str | None
+    detail: str
+
+
+def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
+    """The verdict on an exercise from the responses to its cases, in the same order.
+
+    There may be fewer responses than cases: a response after a time limit is not waited for.
+    """
+    asked = list(zip(cases, responses, strict=False))
+    if responses and all(_is_stub(response) for response in responses):
+        return _verdict(spec, MISSING, "not-implemented", "")
+    banned = sorted({name for response in responses for name in response.banned})
+    if banned:
+        return _verdict(spec, FAILED, "banned-call", _banned_detail(spec, banned))
+    findings = [_find(spec, case, response) for case, response in asked]
+    failing = [index for index, finding in enumerate(findings) if finding is not None]
+    if not failing:
+        if len(responses) < len(cases):
+            return _verdict(spec, FAILED, "raised", "The answers stopped before the last case.")
+        return _verdict(spec, PASSED, None, "")
+    named = _misconception(asked, findings) or _pattern(spec, asked, findings)
+    first = _most_telling(findings)
+    assert first is not None
+    detail = f"On {_where(cases[findings.index(first)])}: {first.detail}"
+    return _verdict(spec, FAILED, named or first.diagnosis, detail)
+
+
+def in_time(response: Response) -> bool:
+    """False where the answer was stopped: there is no time left for a further question."""
+    stopped = [response.plain.raised, response.traced.raised, response.gradient_error]
+    return not any(raised and raised.type == TIME_LIMIT for raised in stopped)
+
+
+# Which finding to show where cases fail in several ways: the earlier one explains the later.
+_ORDER = [
+    "too-slow",
+    "raised",
+    "wrong-type",
+    "wrong-shape",
+    "input-changed",
+    "nan",
+    None,
+    "wrong-dtype",
+    "result-changed",
+    "no-gradient",
+]
+
+
+def _most_telling(findings: list[Finding | None]) -> Finding | None:
+    present = [finding for finding in findings if finding is not None]
+    return min(present, key=lambda finding: _ORDER.index(finding.diagnosis), default=None)
+
+
+def _find(spec: Spec, case: Case, response: Response) -> Finding | None:
+    """What is wrong with a response, in the order in which a student should hear it."""
+    found = _compare(spec, case, response.plain)
+    if found is None and response.changed_inputs:
+        names = ", ".join(f"`{name}`" for name in response.changed_inputs)
+        return Finding("input-changed", f"after the call {names} is no longer what it was.")
+    if found is None and response.changed_results:
+        return Finding("result-changed", "the result of an earlier call is no longer what it was.")
+    found = found or _compare(spec, case, response.traced)
+    return found or _compare_gradients(spec, case, response)
+
+
+def _compare(spec: Spec, case: Case, outcome: Outcome) -> Finding | None:
+    expected = case.expected
+    if outcome.raised is not None:
+        return Finding(*_raised_detail(outcome.raised, spec.time_limit))
+    if outcome.kind != expected.kind or len(outcome.values) != len(expected.values):
+        wanted = _what_is_wanted(spec)
+        came = outcome.kind if outcome.kind != "sequence" else f"{len(outcome.values)} tensors"
+        came = "a single tensor" if came == "tensor" else came
+        return Finding("wrong-type", f"expected {wanted}, got {came}.")
+    pairs = list(zip(spec.outputs, outcome.values, expected.values, strict=True))
+    for name, value, right in pairs:
+        if value.shape != right.shape:
+            shapes = f"expected shape {tuple(right.shape)}, got {tuple(value.shape)}."
+            return Finding("wrong-shape", f"{name}: {shapes}")
+    for index, (name, value, right) in enumerate(pairs):
+        exact = case.exact[index] if case.exact else None
+        wrong = ~close(value, right, exact)
+        if bool(wrong.any()) and not _is_right_but_coarse(value, right):
+            return _value_finding(spec, name, value, right, wrong)
+    for name, value, right in pairs:
+        if value.dtype != right.dtype:
+            return Finding("wrong-dtype", f"{name}: expected {right.dtype}, got {value.dtype}.")
+    return None
+
+
+def _is_right_but_coarse(value: Tensor, right: Tensor) -> bool:
+    """Whether a floating-point dtype of fewer bits is all that is wrong with the values."""
+    if value.dtype not in (torch.float16, torch.bfloat16):
+        return False
+    return torch.allclose(
+        value.double(), right.double(), rtol=8 * torch.finfo(value.dtype).eps, atol=1e-2
+    )
+
+
+def _value_finding(spec: Spec, name: str, value: Tensor, right: Tensor, wrong: Tensor) -> Finding:
+    place = tuple(int(n) for n in wrong.nonzero()[0])
+    index = f"[{', '.join(map(str, place))}]" if place else ""
+    came, wanted = _number(value[place]), _number(right[place])
+    detail = f"{name}{index} should be {wanted}, yours is {came}"
+    detail += f" ({int(wrong.sum())} of {wrong.numel()} entries differ)."
+    if bool((value.isnan() & ~right.isnan()).any()):
+        return Finding("nan", detail)
+    return Finding(None, detail + _broken_property(spec, name, value))
+
+
+def _broken_property(spec: Spec, name: str, value: Tensor) -> str:
+    if name not in spec.distributions:
+        return ""
+    sums = value.sum(-1)
+    if not bool(close(sums, torch.ones_like(sums)).all()):
+        worst = (sums - 1).abs().nan_to_num(torch.inf).argmax()
+        found = _number(sums.flatten()[worst])
+        return f" Rows of {name} should sum to 1; one of yours sums to {found}."
+    if bool((value < 0).any()):
+        return f" Probabilities are never negative; {name} has negative entries."
+    return f" Each row of {name} sums to 1, but the share of each entry is not right."
+
+
+def _compare_gradients(spec: Spec, case: Case, response: Response) -> Finding | None:
+    if response.gradient_error is not None:
+        diagnosis, detail = _raised_detail(response.gradient_error, spec.time_limit)
+        if diagnosis == "raised":
+            return Finding("no-gradient", f"with gradients it raised {detail}")
+        return Finding(diagnosis, detail)
+    for name, right in case.gradients.items():
+        found = response.gradients.get(name)
+        value = torch.zeros_like(right) if found is None else found
+        if value.shape != right.shape or not bool(close_gradient(value, right).all()):
+            how = "no gradient reaches it" if found is None else "its gradient is wrong"
+            return Finding("no-gradient", f"`{name}`: {how}.")
+    return None
+
+
+def close(value: Tensor, right: Tensor, exact: Tensor | None = None) -> Tensor:
+    """Entry by entry: within tolerance, or identical where `exact` says so."""
+    value, right = value.double(), right.double()
+    same = (value == right) | (value.isnan() & right.isnan())
+    near = (value - right).abs() <= ATOL + RTOL * right.abs()
+    near &= right.isfinite()  # else inf would be near everything
+    return same | near if exact is None else torch.where(exact, same, same | near)
+
+
+def close_gradient(value: Tensor, right: Tensor) -> Tensor:
+    value, right = value.double(), right.double()
+    scale = max(1.0, float(right.abs().max())) if right.numel() else 1.0
+    return (value - right).abs() <= ATOL * scale + RTOL * right.abs()
+
+
+def _misconception(
+    asked: list[tuple[Case, Response]], findings: list[Finding | None]
+) -> str | None:
+    """The first misconception one variant of which gives what was given, on every case.
+
+    An answer with a second mistake that shows in another way (it raises, overflows or has the
+    wrong shape in some cases) is named by what fits the other cases.
+    """
+    whole = [
+        pair
+        for pair, finding in zip(asked, findings, strict=True)
+        if finding is None or finding.diagnosis not in ("raised", "wrong-shape", "nan", "too-slow")
+    ]
+    return _fitting(asked) or _fitting(whole)
+
+
+def _fitting(asked: list[tuple[Case, Response]]) -> str | None:
+    if not asked:
+        return None
+    for slug, variants in asked[0][0].misconceptions.items():
+        for index in range(len(variants)):
+            if all(
+                same_outcome(response.plain, case.misconceptions[slug][index])
+                for case, response in asked
+            ) and _differs_somewhere(asked, slug, index):
+                return slug
+    return None
+
+
+def _differs_somewhere(asked: list[tuple[Case, Response]], slug: str, index: int) -> bool:
+    return any(
+        not same_outcome(case.expected, case.misconceptions[slug][index]) for case, _ in asked
+    )
+
+
+def same_outcome(given: Outcome, known: Outcome) -> bool:
+    """Both raise, or both give the same values within tolerance."""
+    if known.raised is not None or given.raised is not None:
+        return (
+            known.raised is not None
+            and given.raised is not None
+            and given.raised.type != TIME_LIMIT  # einsum, matmul and an assert raise each its own
+        )
+    return (
+        given.kind == known.kind
+        and len(given.values) == len(known.values)
+        and all(
+            value.shape == right.shape and bool(close(value, right).all())
+            for value, right in zip(given.values, known.values, strict=True)
+        )
+    )
+
+
+def _pattern(
+    spec: Spec, asked: list[tuple[Case, Response]], findings: list[Finding | None]
+) -> str | None:
+    """A diagnosis from which cases fail: only those with one trait, or one number of dimensions."""
+    failed = [case for (case, _), finding in zip(asked, findings, strict=True) if finding]
+    passed = [case for (case, _), finding in zip(asked, findings, strict=True) if not finding]
+    if not passed or any(finding and finding.diagnosis == "too-slow" for finding in findings):
+        return None
+    values_right = {"no-gradient", "input-changed", "result-changed", "wrong-dtype"}
+    if all(finding is None or finding.diagnosis in values_right for finding in findings):
+        return None
+    for trait, slug in spec.trait_diagnoses.items():
+        if all(trait in case.traits for case in failed):
+            return slug
+    # A batch of one may come out right by chance, so what passes there says nothing.
+    batches_failed, batches_passed = (
+        {case.leading for case in some if not _is_batch_of_one(case)} for some in (failed, passed)
+    )
+    if batches_failed and not batches_failed & batches_passed:
+        return "no-batch"
+    return None
+
+
+def _is_batch_of_one(case: Case) -> bool:
+    first = next(iter(case.question.arguments.values()))
+    leading = first.shape[: case.leading] if isinstance(first, Tensor) else ()
+    return bool(leading) and math.prod(leading) == 1
+
+
+def _is_stub(response: Response) -> bool:
+    return any(
+        outcome.raised is not None and outcome.raised.is_stub
+        for outcome in (response.plain, response.traced)
+    )
+
+
+def _raised_detail(raised: Raised, seconds: float) -> tuple[str, str]:
+    if raised.type == TIME_LIMIT:
+        return "too-slow", f"it was stopped after {seconds:g} s."
+    text = f"{raised.type}: {raised.message}" if raised.message else raised.type
+    place = f"\n    {raised.line}\n({raised.where})" if raised.line else ""
+    return "raised", text + place
+
+
+def _banned_detail(spec: Spec, names: list[str]) -> str:
+    kinds = [text for group in spec.banned for text, is_in in [GROUPS[group]] if is_in(names[0])]
+    return f"It calls `{names[0].lstrip('_')}`, which is {kinds[0] if kinds else 'ready-made'}."
+
+
+def _what_is_wanted(spec: Spec) -> str:
+    if len(spec.outputs) == 1:
+        return "a tensor"
+    return f"{len(spec.outputs)} tensors ({', '.join(spec.outputs)})"
+
+
+def _where(case: Case) -> str:
+    shapes = ", ".join(
+        f"{name} {tuple(value.shape)}" if isinstance(value, Tensor) else f"{name}={value}"
+        for name, value in case.question.arguments.items()
+    )
+    return f"{case.name} ({shapes})"
+
+
+def _number(value: Tensor) -> str:
+    number = value.item()
+    return str(number) if isinstance(number, bool | int) else f"{number:.6g}"
+
+
+def _verdict(spec: Spec, status: str, diagnosis: str | None, detail: str) -> Verdict:
+    points = spec.points if status == PASSED else 0.0
+    if status == PASSED:
+        text = f"Passed: {points_text(points)} of {points_text(spec.points)} points."
+        return Verdict(spec.id, status, points, spec.points, None, text)
+    sentence = {**GENERIC_DIAGNOSES, **spec.diagnoses}.get(diagnosis or "", "")
+    lead = sentence or "The values are not right."
+    message = "\n".join(part for part in (lead, detail) if part)
+    return Verdict(spec.id, status, points, spec.points, diagnosis, message)
+
+
+# --- channel --------------------------------------------------------------------------------------
+
+DESCRIPTOR_VARIABLE = "AUTOGRADER_JUDGE_DESCRIPTOR"
+LARGEST_MESSAGE = 32 * 2**20  # bytes
+
+
+class ChannelClosed(ConnectionError):
+    """The other side is gone."""
+
+
+class Channel:
+    """One end of the line; `seconds` bounds each wait for a message (None: no bound)."""
+
+    def __init__(self, end: socket.socket, seconds: float | None = None) -> None:
+        self.end = end
+        self.end.settimeout(seconds)
+
+    @classmethod
+    def inherited(cls) -> Channel | None:
+        """The end that this process was started with, if it was."""
+        descriptor = os.environ.get(DESCRIPTOR_VARIABLE)
+        return cls(socket.socket(fileno=int(descriptor))) if descriptor else None
+
+    def send(self, message: dict[str, Any]) -> None:
+        data = pack(message)
+        if len(data) > LARGEST_MESSAGE:
+            raise MalformedData(f"a message of {len(data)} bytes is too long")
+        try:
+            self.end.sendall(len(data).to_bytes(8, "little") + data)
+        except OSError as error:
+            raise ChannelClosed(str(error)) from error
+
+    def receive(self) -> dict[str, Any]:
+        """The next message; ChannelClosed, TimeoutError or MalformedData where none comes."""
+        length = int.from_bytes(self._read(8), "little")
+        if length > LARGEST_MESSAGE:
+            raise MalformedData(f"a message of {length} bytes is announced, which is too long")
+        message = unpack(self._read(length))
+        if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+            raise MalformedData("a message without a type")
+        return message
+
+    def _read(self, length: int) -> bytes:
+        data = bytearray()
+        while len(data) < length:
+            try:
+                chunk = self.end.recv(min(length - len(data), 2**20))
+            except TimeoutError:
+                raise
+            except OSError as error:
+                raise ChannelClosed(str(error)) from error
+            if not chunk:
+                raise ChannelClosed("the other side closed the line")
+            data += chunk
+        return bytes(data)
+
+    def close(self) -> None:
+        self.end.close()
+
+
+def answer_questions(channel: Channel, exercise: str, answer: Callable[..., Any]) -> None:
+    """Offer `answer` to the judge and respond until it has no further question."""
+    channel.send({"type": "offer", "exercise": exercise})
+    message = channel.receive()
+    if message["type"] != "begin":
+        return
+    evaluator = Evaluator(answer, message["banned"], message["time_limit"])
+    message = channel.receive()
+    while message["type"] == "question":
+        response = evaluator(parse_question(message["question"]))
+        channel.send({"type": "response", "response": to_data(response)})
+        message = channel.receive()
+
+
+# --- check ----------------------------------------------------------------------------------------
+
+CASES_FILE = "public_cases.safetensors"
+_WIDTH = 92
+
+
+class CheckFailed(AssertionError):
+    """A failed check. Jupyter shows its message alone: no traceback, which would be of our code."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+def load_check(topic: str, folder: str | Path | None = None) -> Check:
+    """The check of a topic's notebook; its public cases lie beside the notebook, or in `folder`."""
+    channel = Channel.inherited()
+    if channel is not None:
+        channel.send({"type": "public"})
+        data = bytes(channel.receive()["cases"].tolist())
+    else:
+        data = _find_cases(topic, folder).read_bytes()
+    cases = CaseSet.from_bytes(data)
+    if cases.topic != topic:
+        raise CheckFailed(f"{CASES_FILE} holds the cases of {cases.topic}, not of {topic}.")
+    return Check(cases, channel)
+
+
+class Check:
+    """Judges answers to the exercises of one topic, and remembers the last verdict on each."""
+
+    def __init__(self, cases: CaseSet, channel: Channel | None = None) -> None:
+        self.cases = cases
+        self.channel = channel
+        self.verdicts: dict[str, Verdict] = {}
+
+    def __call__(self, exercise: str, answer: Callable[..., Any]) -> None:
+        """Say how `answer` does; CheckFailed where it does not pass."""
+        if exercise not in self.cases.specs:
+            known = ", ".join(self.cases.specs)
+            raise CheckFailed(f"There is no exercise {exercise!r} here. There are: {known}.")
+        if self.channel is not None:
+            answer_questions(self.channel, exercise, answer)
+        verdict = self._judge(exercise, answer)
+        if not verdict.passed:
+            raise CheckFailed(text_of(verdict)) from None
+        print(text_of(verdict))
+
+    def summary(self) -> None:
+        """Print what was checked so far, and the points."""
+        for name, spec in self.cases.specs.items():
+            verdict = self.verdicts.get(name)
+            status = "not checked yet" if verdict is None else verdict.status
+            if verdict is not None and verdict.diagnosis:
+                status += f" ({verdict.diagnosis})"
+            got = 0.0 if verdict is None else verdict.points
+            print(f"{name:24} {points_text(got):>4} / {points_text(spec.points):<4} {status}")
+
+    def _judge(self, exercise: str, answer: Callable[..., Any]) -> Verdict:
+        self.verdicts[exercise] = judge_answer(self.cases, exercise, answer)
+        builds_on = {name: spec.builds_on for name, spec in self.cases.specs.items()}
+        pointed = with_faults_below(list(self.verdicts.values()), builds_on)
+        return next(verdict for verdict in pointed if verdict.exercise == exercise)
+
+
+def judge_answer(cases: CaseSet, exercise: str, answer: Callable[..., Any]) -> Verdict:
+    """Evaluate and judge in one process, as a notebook at home does."""
+    spec = cases.specs[exercise]
+    evaluator = Evaluator(answer, spec.banned, spec.time_limit)
+    responses = []
+    for case in cases.cases[exercise]:
+        responses.append(evaluator(case.question))
+        if not in_time(responses[-1]):
+            break
+    return judge(spec, cases.cases[exercise], responses)
+
+
+def text_of(verdict: Verdict) -> str:
+    """A verdict for reading: a head line and the message, wrapped."""
+    if verdict.passed:
+        return f"✔ {verdict.exercise}: {verdict.message}"
+    name = f" ({verdict.diagnosis})" if verdict.diagnosis else ""
+    head = f"✘ {verdict.exercise}: {verdict.status}{name}, 0 of {points_text(verdict.max_points)}"
+    lines = verdict.message.splitlines()
+    body = [line if line.startswith("    ") else textwrap.fill(line, _WIDTH) for line in lines]
+    return "\n".join([f"{head} points.", *body])
+
+
+def _find_cases(topic: str, folder: str | Path | None) -> Path:
+    """The case file in `folder`, beside the notebook, or in the course's `release` folder."""
+    here = Path.cwd()
+    places = [Path(folder)] if folder else [here]
+    places += [parent / "release" / topic for parent in [here, *here.parents]]
+    for place in places:
+        if (place / CASES_FILE).is_file():
+            return place / CASES_FILE
+    raise CheckFailed(
+        f"{CASES_FILE} is missing: it came with the assignment and belongs beside the notebook. "
+        "Fetch the assignment's folder again, and keep its files together."
+    )
