@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,15 @@ def find_submissions(course: Course, topic: str) -> list[Submission]:
         return []
     folders = sorted(place / topic for place in course.submitted.iterdir())
     return [Submission(folder.parent.name, topic, folder) for folder in folders if folder.is_dir()]
+
+
+def stray_folders(course: Course, topics: Iterable[str]) -> list[str]:
+    """Folders in `submitted`/STUDENT that have the name of no topic, and so are not graded."""
+    if not course.submitted.is_dir():
+        return []
+    students = [place for place in course.submitted.iterdir() if place.is_dir()]
+    found = [folder for place in students for folder in place.iterdir() if folder.is_dir()]
+    return sorted(f"{at.parent.name}/{at.name}" for at in found if at.name not in topics)
 
 
 def read_submission(submission: Submission) -> NotebookNode:

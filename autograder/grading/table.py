@@ -9,7 +9,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from autograder.course import Course
+from autograder.exercises import TOPICS
 from autograder.grading.classrun import Result
+from autograder.grading.submissions import stray_folders
 from autograder.student.verdicts import points_text
 
 console = Console()
@@ -62,6 +64,9 @@ def print_table(results: list[Result], course: Course) -> None:
     wide = console if console.is_terminal else Console(width=140)
     wide.print(table)
     print(_closing_line(results, course))
+    strays = stray_folders(course, TOPICS)
+    if strays:
+        print(f"Left alone, since there is no topic of that name: {', '.join(strays)}.")
 
 
 def points_of(result: Result) -> str:
