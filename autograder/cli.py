@@ -136,11 +136,12 @@ def sample(
         typer.echo(f"{count} submissions are in {into}.")
 
 
-@app.command()
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def lab(
+    context: typer.Context,
     folder: Annotated[Path | None, typer.Option(help="The student's folder.")] = None,
 ) -> None:
-    """Open JupyterLab as a student does, on a copy of the releases that may be worked in."""
+    """Open JupyterLab as a student does, on copies that may be worked in; options go on to it."""
     import os
 
     from autograder.course import course_root
@@ -148,9 +149,9 @@ def lab(
 
     with told():
         place = prepare_lab(course_root(), folder)
-    typer.echo(f"Your copies of the assignments are in {place}.")
+    typer.echo(f"Your copies of the lessons and assignments are in {place}.")
     os.chdir(place)
-    os.execvp("jupyter", ["jupyter", "lab"])
+    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *context.args])
 
 
 @contextmanager

@@ -9,17 +9,26 @@ from autograder.course import Trouble
 
 
 def prepare_lab(root: Path, folder: Path | None = None) -> Path:
-    """Copy each lesson and release to `folder` (default: student/), leaving what is there alone."""
+    """Copy each lesson and release to `folder` (default: student/), leaving what is there alone.
+
+    They lie in it as they do in the course, so that the links between them hold.
+    """
     place = (folder or root / "student").absolute()
-    releases = sorted(path for path in (root / "release").glob("*") if path.is_dir())
+    releases = [path for path in sorted((root / "release").glob("*")) if path.is_dir()]
     if not releases:
         raise Trouble("There is no release yet: run `make release` first.")
     for release in releases:
-        if not (place / release.name).exists():
-            shutil.copytree(release, place / release.name)
-    lessons = place / "notebooks"
-    lessons.mkdir(parents=True, exist_ok=True)
+        _copy(release, place / "release" / release.name)
     for lesson in sorted((root / "notebooks").glob("*.ipynb")):
-        if not (lessons / lesson.name).exists():
-            shutil.copy2(lesson, lessons / lesson.name)
+        _copy(lesson, place / "notebooks" / lesson.name)
     return place
+
+
+def _copy(source: Path, target: Path) -> None:
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copy2(source, target)
