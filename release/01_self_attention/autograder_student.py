@@ -802,8 +802,10 @@ def _pointing_below(verdict: Verdict, failing: list[str]) -> Verdict:
     if not failing:
         return verdict
     names = " and ".join(f"`{name}`" for name in failing)
-    fails = "fails its own check: if your code calls it" if len(failing) == 1 else (
-        "fail their own checks: if your code calls one of them"
+    fails = (
+        "fails its own check: if your code calls it"
+        if len(failing) == 1
+        else ("fail their own checks: if your code calls one of them")
     )
     hint = f"\n{names} {fails}, the fault may lie there."
     return Verdict(**{**asdict(verdict), "message": verdict.message + hint})

@@ -1,0 +1,23 @@
+# attention: failed unstable | self_attention: failed unstable
+import math
+
+import torch
+
+
+def attention(q, k, v):
+    e = (q @ k.mT / math.sqrt(q.shape[-1])).clamp(-50, 50).exp()
+    w = e / e.sum(-1, keepdim=True)
+    return w @ v, w
+
+
+def self_attention(x, w_q, w_k, w_v):
+    return attention(x @ w_q, x @ w_k, x @ w_v)
+
+
+def softmax(scores, dim=-1):
+    e = torch.exp(scores - scores.amax(dim, keepdim=True))
+    return e / e.sum(dim, keepdim=True)
+
+
+def attention_scores(q, k):
+    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])

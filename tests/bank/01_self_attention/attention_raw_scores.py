@@ -1,0 +1,22 @@
+# attention: failed raw-scores | self_attention: failed raw-scores
+import math
+
+import torch
+
+
+def attention(q, k, v):
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    return torch.softmax(scores, -1) @ v, scores
+
+
+def self_attention(x, w_q, w_k, w_v):
+    return attention(x @ w_q, x @ w_k, x @ w_v)
+
+
+def softmax(scores, dim=-1):
+    e = torch.exp(scores - scores.amax(dim, keepdim=True))
+    return e / e.sum(dim, keepdim=True)
+
+
+def attention_scores(q, k):
+    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])

@@ -1,0 +1,26 @@
+# attention_scores: failed scaled-by-seq | attention: failed
+import math
+
+import torch
+
+
+def attention_scores(q, k):
+    scores = q @ k.mT
+    return scores / math.sqrt(scores.shape[-1])
+
+
+def attention(q, k, v):
+    scores = q @ k.mT
+    w = torch.softmax(scores / math.sqrt(scores.size(-1)), -1)
+    return w @ v, w
+
+
+def softmax(scores, dim=-1):
+    e = torch.exp(scores - scores.amax(dim, keepdim=True))
+    return e / e.sum(dim, keepdim=True)
+
+
+def self_attention(x, w_q, w_k, w_v):
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    weights = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
+    return weights @ v, weights

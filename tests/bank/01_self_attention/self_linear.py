@@ -1,0 +1,23 @@
+# self_attention: failed transposed-weights
+import math
+
+import torch
+import torch.nn.functional as F
+
+
+def self_attention(x, w_q, w_k, w_v):
+    return attention(F.linear(x, w_q), F.linear(x, w_k), F.linear(x, w_v))
+
+
+def softmax(scores, dim=-1):
+    e = torch.exp(scores - scores.amax(dim, keepdim=True))
+    return e / e.sum(dim, keepdim=True)
+
+
+def attention_scores(q, k):
+    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+def attention(q, k, v):
+    weights = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
+    return weights @ v, weights

@@ -1,0 +1,29 @@
+# softmax: failed too-slow
+import math
+
+import torch
+
+
+def softmax(scores, dim=-1):
+    total = 0
+    while total < 1:
+        try:
+            total = total * 2
+        except:
+            pass
+    return scores
+
+
+def attention_scores(q, k):
+    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+def attention(q, k, v):
+    weights = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
+    return weights @ v, weights
+
+
+def self_attention(x, w_q, w_k, w_v):
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    weights = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
+    return weights @ v, weights

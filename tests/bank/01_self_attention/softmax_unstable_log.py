@@ -1,0 +1,24 @@
+# softmax: failed unstable
+import math
+
+import torch
+
+
+def softmax(scores, dim=-1):
+    total = torch.log(torch.sum(torch.exp(scores), dim, keepdim=True))
+    return torch.exp(scores - total)
+
+
+def attention_scores(q, k):
+    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+def attention(q, k, v):
+    weights = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
+    return weights @ v, weights
+
+
+def self_attention(x, w_q, w_k, w_v):
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    weights = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
+    return weights @ v, weights

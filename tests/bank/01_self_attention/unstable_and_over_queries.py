@@ -1,0 +1,27 @@
+# attention: failed softmax-over-queries/unstable | softmax: failed unstable
+import math
+
+import torch
+
+
+def softmax(x, dim=-1):
+    return x.exp() / x.exp().sum(dim, keepdim=True)
+
+
+def softmax(scores, dim=-1):
+    return scores.exp() / scores.exp().sum(dim, keepdim=True)
+
+
+def attention(q, k, v):
+    w = softmax(q @ k.mT / math.sqrt(q.shape[-1]), dim=-2)
+    return w @ v, w
+
+
+def attention_scores(q, k):
+    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+def self_attention(x, w_q, w_k, w_v):
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    weights = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
+    return weights @ v, weights
