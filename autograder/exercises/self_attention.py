@@ -39,7 +39,7 @@ def softmax_cases(draw: Draw) -> Iterator[Posed]:
         for name, traits, scores in kinds:
             along_last = dim in (-1, leading)
             yield Posed(
-                f"{name}, {leading + 1} dimensions",
+                f"{name}, {leading + 1} dimension{'s' if leading else ''}",
                 {"scores": scores} | ({} if dim == -1 else {"dim": dim}),
                 leading,
                 traits + ([] if along_last else ["dim"]),

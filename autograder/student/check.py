@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from autograder.student.judge import in_time, judge
 from autograder.student.verdicts import Verdict, points_text, with_faults_below
 
 CASES_FILE = "public_cases.safetensors"
-_WIDTH = 92
+_WIDTH = 96
 
 
 class CheckFailed(AssertionError):
@@ -60,13 +61,17 @@ class Check:
 
     def summary(self) -> None:
         """Print what was checked so far, and the points."""
-        for name, spec in self.cases.specs.items():
+        specs = self.cases.specs
+        for name, spec in specs.items():
             verdict = self.verdicts.get(name)
             status = "not checked yet" if verdict is None else verdict.status
             if verdict is not None and verdict.diagnosis:
                 status += f" ({verdict.diagnosis})"
             got = 0.0 if verdict is None else verdict.points
             print(f"{name:24} {points_text(got):>4} / {points_text(spec.points):<4} {status}")
+        got = sum(verdict.points for verdict in self.verdicts.values())
+        most = sum(spec.points for spec in specs.values())
+        print(f"{'together':24} {points_text(got):>4} / {points_text(most):<4}")
 
     def _judge(self, exercise: str, answer: Callable[..., Any]) -> Verdict:
         self.verdicts[exercise] = judge_answer(self.cases, exercise, answer)
@@ -90,12 +95,19 @@ def judge_answer(cases: CaseSet, exercise: str, answer: Callable[..., Any]) -> V
 def text_of(verdict: Verdict) -> str:
     """A verdict for reading: a head line and the message, wrapped."""
     if verdict.passed:
-        return f"✔ {verdict.exercise}: {verdict.message}"
+        return f"✔ {verdict.exercise} {verdict.message[0].lower()}{verdict.message[1:]}"
     name = f" ({verdict.diagnosis})" if verdict.diagnosis else ""
     head = f"✘ {verdict.exercise}: {verdict.status}{name}, 0 of {points_text(verdict.max_points)}"
     lines = verdict.message.splitlines()
-    body = [line if line.startswith("    ") else textwrap.fill(line, _WIDTH) for line in lines]
+    body = [line if line.startswith("    ") else _wrapped(line) for line in lines]
     return "\n".join([f"{head} points.", *body])
+
+
+def _wrapped(line: str) -> str:
+    """Wrapped at spaces, but never inside a shape, a quotient or a piece of code."""
+    glue = re.sub(r"\([^()]*\)|`[^`]*`|\w+ / \w+", lambda match: match[0].replace(" ", "\0"), line)
+    filled = textwrap.fill(glue, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return filled.replace("\0", " ")
 
 
 def _find_cases(topic: str, folder: str | Path | None) -> Path:

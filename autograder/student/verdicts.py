@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 PASSED, FAILED, MISSING = "passed", "failed", "missing"
@@ -12,7 +12,8 @@ GENERIC_DIAGNOSES = {
     "not-implemented": "There is no answer yet: fill in the body and remove the line that raises "
     "NotImplementedError.",
     "raised": "Your code raised an exception.",
-    "wrong-type": "What came back is not of the type asked for.",
+    "wrong-type": "What came back is not of the type asked for. (Where it is None, a return is "
+    "missing.)",
     "wrong-shape": "The shape of the result is not the one asked for. Write the shape of every "
     "intermediate tensor beside its line and find where the two part.",
     "wrong-dtype": "The values are right, but their dtype is not: the result should have the "
@@ -34,7 +35,7 @@ GENERIC_DIAGNOSES = {
     "single numbers where a tensor operation would do.",
     "no-batch": "Your code is right for one number of leading dimensions only. Count dimensions "
     "from the end (-1, -2), so that any number of them may stand in front: "
-    "`k.transpose(-2, -1)`, not `k.T`.",
+    "`k.transpose(-2, -1)`, not `k.T`; `'...td,...sd->...ts'` in an einsum.",
     "no-value-error": "Sizes that cannot work should raise a ValueError, and did not.",
 }
 
@@ -78,26 +79,34 @@ def not_defined(exercise: str, max_points: float) -> Verdict:
 
 
 def with_faults_below(verdicts: list[Verdict], builds_on: dict[str, list[str]]) -> list[Verdict]:
-    """The same verdicts; a failed one whose building blocks failed too says so."""
-    failing = {verdict.exercise for verdict in verdicts if not verdict.passed}
+    """The same verdicts; a failed one says which of its building blocks do not pass either."""
+    below = {verdict.exercise: verdict for verdict in verdicts if not verdict.passed}
     return [
         verdict
-        if verdict.passed or verdict.status == MISSING
-        else _pointing_below(
-            verdict, [name for name in builds_on[verdict.exercise] if name in failing]
+        if verdict.status != FAILED
+        else _pointing_at(
+            verdict, [below[name] for name in builds_on[verdict.exercise] if name in below]
         )
         for verdict in verdicts
     ]
 
 
-def _pointing_below(verdict: Verdict, failing: list[str]) -> Verdict:
-    if not failing:
-        return verdict
-    names = " and ".join(f"`{name}`" for name in failing)
-    fails = (
-        "fails its own check: if your code calls it"
-        if len(failing) == 1
-        else ("fail their own checks: if your code calls one of them")
-    )
-    hint = f"\n{names} {fails}, the fault may lie there."
-    return Verdict(**{**asdict(verdict), "message": verdict.message + hint})
+def _pointing_at(verdict: Verdict, below: list[Verdict]) -> Verdict:
+    unfilled = [item.exercise for item in below if item.status == MISSING]
+    failing = [item.exercise for item in below if item.status == FAILED]
+    message = verdict.message
+    if unfilled and verdict.diagnosis == "raised":
+        message += f"\n{_listed(unfilled)} not filled in yet: your code may have called that."
+    if failing:
+        message += (
+            f"\n{_listed(failing, 'does', 'do')} not pass either: where your code builds on that, "
+            "the fault may lie there."
+        )
+    return replace(verdict, message=message)
+
+
+def _listed(names: list[str], one: str = "is", several: str = "are") -> str:
+    """`a` is; `a` and `b` are; `a`, `b` and `c` are."""
+    quoted = [f"`{name}`" for name in names]
+    text = " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+    return f"{text} {several if len(names) > 1 else one}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from dataclasses import dataclass
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ import json
 import linecache
 import math
 import os
+import re
 import signal
 import socket
 import sys
@@ -720,7 +721,8 @@ GENERIC_DIAGNOSES = {
     "not-implemented": "There is no answer yet: fill in the body and remove the line that raises "
     "NotImplementedError.",
     "raised": "Your code raised an exception.",
-    "wrong-type": "What came back is not of the type asked for.",
+    "wrong-type": "What came back is not of the type asked for. (Where it is None, a return is "
+    "missing.)",
     "wrong-shape": "The shape of the result is not the one asked for. Write the shape of every "
     "intermediate tensor beside its line and find where the two part.",
     "wrong-dtype": "The values are right, but their dtype is not: the result should have the "
@@ -742,7 +744,7 @@ GENERIC_DIAGNOSES = {
     "single numbers where a tensor operation would do.",
     "no-batch": "Your code is right for one number of leading dimensions only. Count dimensions "
     "from the end (-1, -2), so that any number of them may stand in front: "
-    "`k.transpose(-2, -1)`, not `k.T`.",
+    "`k.transpose(-2, -1)`, not `k.T`; `'...td,...sd->...ts'` in an einsum.",
     "no-value-error": "Sizes that cannot work should raise a ValueError, and did not.",
 }
 
@@ -786,29 +788,37 @@ def not_defined(exercise: str, max_points: float) -> Verdict:
 
 
 def with_faults_below(verdicts: list[Verdict], builds_on: dict[str, list[str]]) -> list[Verdict]:
-    """The same verdicts; a failed one whose building blocks failed too says so."""
-    failing = {verdict.exercise for verdict in verdicts if not verdict.passed}
+    """The same verdicts; a failed one says which of its building blocks do not pass either."""
+    below = {verdict.exercise: verdict for verdict in verdicts if not verdict.passed}
     return [
         verdict
-        if verdict.passed or verdict.status == MISSING
-        else _pointing_below(
-            verdict, [name for name in builds_on[verdict.exercise] if name in failing]
+        if verdict.status != FAILED
+        else _pointing_at(
+            verdict, [below[name] for name in builds_on[verdict.exercise] if name in below]
         )
         for verdict in verdicts
     ]
 
 
-def _pointing_below(verdict: Verdict, failing: list[str]) -> Verdict:
-    if not failing:
-        return verdict
-    names = " and ".join(f"`{name}`" for name in failing)
-    fails = (
-        "fails its own check: if your code calls it"
-        if len(failing) == 1
-        else ("fail their own checks: if your code calls one of them")
-    )
-    hint = f"\n{names} {fails}, the fault may lie there."
-    return Verdict(**{**asdict(verdict), "message": verdict.message + hint})
+def _pointing_at(verdict: Verdict, below: list[Verdict]) -> Verdict:
+    unfilled = [item.exercise for item in below if item.status == MISSING]
+    failing = [item.exercise for item in below if item.status == FAILED]
+    message = verdict.message
+    if unfilled and verdict.diagnosis == "raised":
+        message += f"\n{_listed(unfilled)} not filled in yet: your code may have called that."
+    if failing:
+        message += (
+            f"\n{_listed(failing, 'does', 'do')} not pass either: where your code builds on that, "
+            "the fault may lie there."
+        )
+    return replace(verdict, message=message)
+
+
+def _listed(names: list[str], one: str = "is", several: str = "are") -> str:
+    """`a` is; `a` and `b` are; `a`, `b` and `c` are."""
+    quoted = [f"`{name}`" for name in names]
+    text = " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+    return f"{text} {several if len(names) > 1 else one}"
 
 
 # --- judge ----------------------------------------------------------------------------------------
@@ -1183,7 +1193,7 @@ def answer_questions(channel: Channel, exercise: str, answer: Callable[..., Any]
 # --- check ----------------------------------------------------------------------------------------
 
 CASES_FILE = "public_cases.safetensors"
-_WIDTH = 92
+_WIDTH = 96
 
 
 class CheckFailed(AssertionError):
@@ -1229,13 +1239,17 @@ class Check:
 
     def summary(self) -> None:
         """Print what was checked so far, and the points."""
-        for name, spec in self.cases.specs.items():
+        specs = self.cases.specs
+        for name, spec in specs.items():
             verdict = self.verdicts.get(name)
             status = "not checked yet" if verdict is None else verdict.status
             if verdict is not None and verdict.diagnosis:
                 status += f" ({verdict.diagnosis})"
             got = 0.0 if verdict is None else verdict.points
             print(f"{name:24} {points_text(got):>4} / {points_text(spec.points):<4} {status}")
+        got = sum(verdict.points for verdict in self.verdicts.values())
+        most = sum(spec.points for spec in specs.values())
+        print(f"{'together':24} {points_text(got):>4} / {points_text(most):<4}")
 
     def _judge(self, exercise: str, answer: Callable[..., Any]) -> Verdict:
         self.verdicts[exercise] = judge_answer(self.cases, exercise, answer)
@@ -1259,12 +1273,19 @@ def judge_answer(cases: CaseSet, exercise: str, answer: Callable[..., Any]) -> V
 def text_of(verdict: Verdict) -> str:
     """A verdict for reading: a head line and the message, wrapped."""
     if verdict.passed:
-        return f"✔ {verdict.exercise}: {verdict.message}"
+        return f"✔ {verdict.exercise} {verdict.message[0].lower()}{verdict.message[1:]}"
     name = f" ({verdict.diagnosis})" if verdict.diagnosis else ""
     head = f"✘ {verdict.exercise}: {verdict.status}{name}, 0 of {points_text(verdict.max_points)}"
     lines = verdict.message.splitlines()
-    body = [line if line.startswith("    ") else textwrap.fill(line, _WIDTH) for line in lines]
+    body = [line if line.startswith("    ") else _wrapped(line) for line in lines]
     return "\n".join([f"{head} points.", *body])
+
+
+def _wrapped(line: str) -> str:
+    """Wrapped at spaces, but never inside a shape, a quotient or a piece of code."""
+    glue = re.sub(r"\([^()]*\)|`[^`]*`|\w+ / \w+", lambda match: match[0].replace(" ", "\0"), line)
+    filled = textwrap.fill(glue, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return filled.replace("\0", " ")
 
 
 def _find_cases(topic: str, folder: str | Path | None) -> Path:
