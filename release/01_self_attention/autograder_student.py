@@ -55,6 +55,8 @@ DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _Key = tuple[str, tuple[int, ...], bytes]  # dtype, shape, entries
 _PLACE = "$tensor"
 _MAX_HEADER = 64 * 2**20
+_LARGEST_SIZE = 2**40
+_MOST_DIMENSIONS = 64
 
 
 class MalformedData(ValueError):
@@ -83,7 +85,7 @@ def unpack(data: bytes) -> Any:
         return _unpack(data)
     except MalformedData:
         raise
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
         raise MalformedData(f"not a packed value ({error})") from error
 
 
@@ -101,12 +103,14 @@ def _unpack(data: bytes) -> Any:
 def _read_tensor(entry: dict[str, Any], body: memoryview) -> Tensor:
     dtype, shape = DTYPES[entry["dtype"]], entry["shape"]
     start, end = entry["data_offsets"]
-    if not all(type(n) is int and n >= 0 for n in [*shape, start, end]):
-        raise MalformedData("a shape or an offset is not a natural number")
+    if not all(type(n) is int and 0 <= n <= _LARGEST_SIZE for n in [*shape, start, end]):
+        raise MalformedData("a shape or an offset is not a natural number, or too large")
+    if len(shape) > _MOST_DIMENSIONS:
+        raise MalformedData("a tensor has too many dimensions")
     if not start <= end <= len(body) or end - start != math.prod(shape) * dtype.itemsize:
         raise MalformedData("a tensor's size does not match its shape")
     if start == end:
-        return torch.empty(shape, dtype=dtype)
+        return torch.zeros(0, dtype=dtype).reshape(shape)
     return torch.frombuffer(bytearray(body[start:end]), dtype=dtype).reshape(shape)
 
 
@@ -403,6 +407,8 @@ class _Functions(TorchFunctionMode):
 
 
 class _Operators(TorchDispatchMode):
+    supports_higher_order_operators = True  # such as flex_attention
+
     def __init__(self, note: Callable[[str], None]) -> None:
         super().__init__()
         self.note = note
@@ -415,7 +421,7 @@ class _Operators(TorchDispatchMode):
 
 
 def _name_of(func: Any) -> str:
-    """`softmax` for torch.softmax, F.softmax, Tensor.softmax and torch.ops.aten.softmax.int alike."""
+    """`softmax` for torch.softmax, F.softmax, Tensor.softmax, torch.ops.aten.softmax.int alike."""
     packet = getattr(func, "overloadpacket", func)
     return str(getattr(packet, "__name__", packet)).rpartition(".")[2]
 
@@ -427,7 +433,7 @@ _LONGEST_TEXT = 300
 _MOST_ENTRIES = 2**20  # of a tensor that is worth comparing
 _NOT_THE_STUDENTS = (
     "<frozen",
-    str(Path(__file__).parent) if __package__ else __file__,
+    str(Path(__file__).parent.parent) if __package__ else __file__,
     str(Path(torch.__file__).parent),
     *(sysconfig.get_path(place) for place in ("stdlib", "platstdlib", "purelib", "platlib")),
 )
@@ -445,25 +451,30 @@ class Evaluator:
         self.banned = banned
         self.seconds_left = time_limit
         self._kept: list[tuple[Tensor, Tensor]] = []  # what was returned, and a copy of it then
+        self._seen: list[str] = []  # banned calls on the present question
+        self._watching = True
 
     def __call__(self, question: Question) -> Response:
+        self._seen, self._watching = [], True
         arguments = fresh_copies(question.arguments)
-        with watch(self.banned) as banned:
-            plain, returned = self._call(lambda: self.answer(*arguments.values()))
+        plain, returned = self._call(lambda: self.answer(*arguments.values()))
         changed = changed_inputs(question.arguments, arguments)
-        if plain.kind == "raised" and not banned and self.seconds_left > 0:
-            # Once more without the watching modes, so that they never fail a right answer.
+        if self._may_be_our_fault(plain.raised):
             again = fresh_copies(question.arguments)
             plain, returned = self._call(lambda: self.answer(*again.values()))
         changed_results = not all(same_entries(now, then) for now, then in self._kept)
         if not changed_results:
             self._kept += zip(tensors_in(returned), plain.values, strict=False)
-        with watch(self.banned) as banned_later:
+        self._watching = True
+        traced, gradients, error = self._trace(question)
+        if self._may_be_our_fault(traced.raised or error):
             traced, gradients, error = self._trace(question)
-        if (traced.raised or error) and not banned_later and self.seconds_left > 0:
-            traced, gradients, error = self._trace(question)
-        banned += [name for name in banned_later if name not in banned]
-        return Response(plain, traced, gradients, error, changed, changed_results, banned)
+        return Response(plain, traced, gradients, error, changed, changed_results, self._seen)
+
+    def _may_be_our_fault(self, raised: Raised | None) -> bool:
+        """Whether to call once more without watching, which must never fail a right answer."""
+        self._watching = raised is None or bool(self._seen) or self.seconds_left <= 0
+        return not self._watching
 
     def _trace(self, question: Question) -> tuple[Outcome, dict[str, Tensor | None], Raised | None]:
         """The same call by name, recorded for gradients, and the gradients."""
@@ -507,12 +518,25 @@ class Evaluator:
             return traced, gradients, outcome.raised
         return traced, dict(zip(leaves, map(_copied, found), strict=True)), None
 
+    @contextlib.contextmanager
+    def _watch(self) -> Iterator[None]:
+        if not self._watching:
+            yield
+            return
+        with watch(self.banned) as seen:
+            try:
+                yield
+            finally:
+                self._seen += [name for name in seen if name not in self._seen]
+
     def _call(self, call: Callable[[], Any]) -> tuple[Outcome, Any]:
         """What `call` gave, as data and as it is (None where it raised)."""
         started = time.monotonic()
         try:
             with time_limit(self.seconds_left), silence():
-                returned = as_plain(call())
+                with self._watch():
+                    returned = call()
+                returned = as_plain(returned)
                 outcome = as_outcome(returned)
         except TimeLimitReached:
             outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
@@ -586,7 +610,9 @@ def same_entries(left: Tensor, right: Tensor) -> bool:
     if left.shape != right.shape or left.dtype != right.dtype:
         return False
     left, right = left.detach(), right.detach()
-    return bool(((left == right) | ((left != left) & (right != right))).all())
+    return torch.equal(left, right) or bool(
+        ((left == right) | ((left != left) & (right != right))).all()
+    )
 
 
 def describe(error: BaseException, answer: Any = None) -> Raised:
@@ -595,6 +621,8 @@ def describe(error: BaseException, answer: Any = None) -> Raised:
         (frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame)
     ]
     type_name, text = type(error).__name__, _text_of(error)
+    if isinstance(error, SyntaxError) and error.text:
+        return Raised(type_name, text, error.text.strip()[:_LONGEST_TEXT], f"line {error.lineno}")
     if not frames:
         return Raised(type_name, text)
     frame, number = frames[-1]
@@ -602,7 +630,7 @@ def describe(error: BaseException, answer: Any = None) -> Raised:
     is_stub = (
         isinstance(error, NotImplementedError)
         and frame.f_code in _codes_of(answer)
-        and _was_raised_here(error.__traceback__)
+        and _was_raised_in(frame, error.__traceback__)
     )
     return Raised(type_name, text, line, f"line {number} of {_name_of_code(frame)}", is_stub)
 
@@ -614,11 +642,11 @@ def _text_of(error: BaseException) -> str:
         return ""
 
 
-def _was_raised_here(trace: TracebackType | None) -> bool:
-    """Whether a `raise` ended it: torch raises NotImplementedError from inside C++ too."""
+def _was_raised_in(frame: FrameType, trace: TracebackType | None) -> bool:
+    """Whether a `raise` there ended it: torch raises NotImplementedError as well, from C++ too."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    if trace is None:
+    if trace is None or trace.tb_frame is not frame:
         return False
     operation = trace.tb_frame.f_code.co_code[trace.tb_lasti]
     return dis.opname[operation].startswith("RAISE_VARARGS")
@@ -1001,31 +1029,32 @@ def _misconception(
 
 
 def _fitting(asked: list[tuple[Case, Response]]) -> str | None:
-    if not asked:
-        return None
+    if all(response.plain.raised for _, response in asked):
+        return None  # no values, no evidence
     for slug, variants in asked[0][0].misconceptions.items():
         for index in range(len(variants)):
-            if all(
-                same_outcome(response.plain, case.misconceptions[slug][index])
-                for case, response in asked
-            ) and _differs_somewhere(asked, slug, index):
+            known = [(case, response, case.misconceptions[slug][index]) for case, response in asked]
+            # Where values give a mistake away, it may raise elsewhere in any way.
+            strict = not any(
+                response.plain.raised is None and not same_outcome(case.expected, outcome)
+                for case, response, outcome in known
+            )
+            fits = all(
+                same_outcome(response.plain, outcome, strict) for _, response, outcome in known
+            )
+            if fits and any(not same_outcome(case.expected, outcome) for case, _, outcome in known):
                 return slug
     return None
 
 
-def _differs_somewhere(asked: list[tuple[Case, Response]], slug: str, index: int) -> bool:
-    return any(
-        not same_outcome(case.expected, case.misconceptions[slug][index]) for case, _ in asked
-    )
-
-
-def same_outcome(given: Outcome, known: Outcome) -> bool:
-    """Both raise, or both give the same values within tolerance."""
+def same_outcome(given: Outcome, known: Outcome, same_exception: bool = True) -> bool:
+    """Both give the same values within tolerance, or both raise."""
     if known.raised is not None or given.raised is not None:
         return (
             known.raised is not None
             and given.raised is not None
-            and given.raised.type != TIME_LIMIT  # einsum, matmul and an assert raise each its own
+            and given.raised.type != TIME_LIMIT
+            and (given.raised.type == known.raised.type or not same_exception)
         )
     return (
         given.kind == known.kind
@@ -1051,19 +1080,20 @@ def _pattern(
     for trait, slug in spec.trait_diagnoses.items():
         if all(trait in case.traits for case in failed):
             return slug
-    # A batch of one may come out right by chance, so what passes there says nothing.
-    batches_failed, batches_passed = (
-        {case.leading for case in some if not _is_batch_of_one(case)} for some in (failed, passed)
+    # Sizes that are equal or 1, and scores so large that all scales agree, pass by chance.
+    leading_failed, leading_passed = (
+        {case.leading for case in some if _tells_sizes_apart(case)} for some in (failed, passed)
     )
-    if batches_failed and not batches_failed & batches_passed:
+    if leading_failed and leading_passed and not leading_failed & leading_passed:
         return "no-batch"
     return None
 
 
-def _is_batch_of_one(case: Case) -> bool:
-    first = next(iter(case.question.arguments.values()))
-    leading = first.shape[: case.leading] if isinstance(first, Tensor) else ()
-    return bool(leading) and math.prod(leading) == 1
+def _tells_sizes_apart(case: Case) -> bool:
+    tensors = [value for value in case.question.arguments.values() if isinstance(value, Tensor)]
+    return "large" not in case.traits and all(
+        len({1, *tensor.shape}) == tensor.ndim + 1 for tensor in tensors
+    )
 
 
 def _is_stub(response: Response) -> bool:
