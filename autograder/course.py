@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
-from traitlets import Dict, Float, Int, Unicode
+from traitlets import Dict, Float, Int, TraitError, Unicode
 from traitlets.config import Config, Configurable, PyFileConfigLoader
 
 CONFIG_FILE = "nbgrader_config.py"
+SQLITE = b"SQLite format 3\0"  # how a gradebook starts
 
 
 class Trouble(Exception):
@@ -89,14 +92,22 @@ class Course:
             probe = self.into / f".probe-{os.getpid()}"
             probe.write_text("")
             probe.unlink()
-            if self.gradebook.exists():
-                with self.gradebook.open("r+b"):
-                    pass
         except OSError as error:
             raise Trouble(
                 f"Cannot write to {self.into}: {error.strerror}. Make it writable, or name another "
                 "folder with --into."
             ) from error
+        if self.gradebook.exists():
+            self._check_gradebook()
+
+    def _check_gradebook(self) -> None:
+        try:
+            with self.gradebook.open("r+b") as file:
+                start = file.read(len(SQLITE))
+        except OSError as error:
+            raise Trouble(f"Cannot write to {self.gradebook}: {error.strerror}.") from error
+        if start not in (b"", SQLITE):
+            raise Trouble(f"{self.gradebook} is no gradebook: move it away or restore it.")
 
     def config(self) -> Config:
         """nbgrader's configuration of this course: its file, with the folders of this run."""
@@ -114,7 +125,26 @@ class Course:
         return config
 
     def options(self) -> GradingOptions:
-        return GradingOptions(config=self._file_config())
+        try:
+            return GradingOptions(config=self._file_config())
+        except TraitError as error:
+            raise Trouble(f"{CONFIG_FILE}: {error}") from error
+
+    def due_date(self, topic: str) -> datetime | None:
+        """When a topic is due by the configuration, as nbgrader keeps it: in UTC, unsaid."""
+        given = self.options().due_dates.get(topic)
+        if not given:
+            return None
+        # By ourselves: nbgrader takes an offset, and a zone that it does not know, for UTC.
+        iso = re.sub(r"\s*(?:UTC|Z)$", "+00:00", given.strip())
+        try:
+            due = datetime.fromisoformat(re.sub(r"\s+(?=[+-]\d\d:?\d\d$)", "", iso))
+        except ValueError as error:
+            raise Trouble(
+                f"{CONFIG_FILE}: {given!r} is no due date for {topic}; write it as "
+                "'2026-10-12 23:59:00 UTC' or '2026-10-12 23:59:00 +02:00'."
+            ) from error
+        return due if due.tzinfo is None else due.astimezone(UTC).replace(tzinfo=None)
 
     def _file_config(self) -> Any:
         # nbgrader starts alembic by name, which lies beside the running Python.
@@ -123,4 +153,7 @@ class Course:
             os.environ["PATH"] = os.pathsep.join([beside, os.environ.get("PATH", "")])
         if not (self.root / CONFIG_FILE).is_file():
             return Config()
-        return PyFileConfigLoader(CONFIG_FILE, path=str(self.root)).load_config()
+        try:
+            return PyFileConfigLoader(CONFIG_FILE, path=str(self.root)).load_config()
+        except Exception as error:  # it is Python, so it may raise anything
+            raise Trouble(f"{CONFIG_FILE} fails: {type(error).__name__}: {error}") from error

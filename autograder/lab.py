@@ -17,10 +17,12 @@ def prepare_lab(root: Path, folder: Path | None = None) -> Path:
     releases = [path for path in sorted((root / "release").glob("*")) if path.is_dir()]
     if not releases:
         raise Trouble("There is no release yet: run `make release` first.")
-    for release in releases:
-        _copy(release, place / "release" / release.name)
-    for lesson in sorted((root / "notebooks").glob("*.ipynb")):
-        _copy(lesson, place / "notebooks" / lesson.name)
+    lessons = sorted((root / "notebooks").glob("*.ipynb"))
+    try:
+        for source in [*releases, *lessons]:
+            _copy(source, place / source.relative_to(root))
+    except OSError as error:
+        raise Trouble(f"Cannot write to {place}: {error.strerror or error}.") from error
     return place
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import random
 import shutil
 import tomllib
@@ -16,7 +17,6 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
-from nbgrader.utils import parse_utc
 
 from autograder.build.release import read_notebook
 from autograder.course import Course, Trouble, check_id, grade_id_of
@@ -55,10 +55,17 @@ def make_class(root: Path, into: Path, size: int | None = None, mix: str = "") -
     How many submissions there are is returned.
     """
     samples = load_samples(root)
+    if mix and size is None:
+        raise Trouble("--mix needs --size, the number of students.")
     if size is not None:
         samples = _enlarged(samples, size, mix)
-    for sample in samples:
-        write_submission(root, into, sample)
+    for topic in {sample.topic for sample in samples}:
+        read_notebook(Course.at(root).release_notebook(topic))  # Trouble where it is missing
+    try:
+        for sample in samples:
+            write_submission(root, into, sample)
+    except OSError as error:
+        raise Trouble(f"Cannot write to {into}: {error.strerror or error}.") from error
     return len(samples)
 
 
@@ -87,11 +94,18 @@ def _shares(samples: list[Sample], mix: str) -> dict[str, float]:
     for part in mix.split(","):
         kind, _, share = part.partition("=")
         try:
-            shares[kind.strip()] += float(share or 1)
+            shares[kind.strip()] += _positive(share or "1")
         except (KeyError, ValueError) as error:
             known = ", ".join(sorted(kinds))
             raise Trouble(f"--mix: {part!r} is not KIND=SHARE with a KIND of {known}.") from error
     return shares
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise ValueError(f"{text} is no share")
+    return number
 
 
 def write_submission(root: Path, into: Path, sample: Sample) -> None:
@@ -106,9 +120,10 @@ def write_submission(root: Path, into: Path, sample: Sample) -> None:
     (folder / f"{sample.topic}.ipynb").write_text(text, encoding="utf-8")
     if sample.twist == "renamed":
         (folder / f"{sample.topic}.ipynb").rename(folder / "final_version.ipynb")
-    due = parse_utc(Course.at(root).options().due_dates[sample.topic])
-    handed_in = due + (LATE if sample.twist == "late" else ON_TIME)
-    (folder / "timestamp.txt").write_text(f"{handed_in:%Y-%m-%d %H:%M:%S} UTC\n")
+    due = Course.at(root).due_date(sample.topic)
+    if due:
+        handed_in = due + (LATE if sample.twist == "late" else ON_TIME)
+        (folder / "timestamp.txt").write_text(f"{handed_in:%Y-%m-%d %H:%M:%S} UTC\n")
 
 
 def _answers(root: Path, sample: Sample) -> str:

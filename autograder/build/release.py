@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
+from nbformat.reader import NotJSONError
 from nbgrader.apps import NbGraderAPI
 
 from autograder.build.bundle import BUNDLE_FILE, bundle
@@ -40,30 +43,42 @@ def generate(course: Course, topic: str, folder: Path, database: bool = True) ->
     config = course.config()
     config.CourseDirectory.release_directory = str(folder)
     config.GenerateAssignment.no_database = not database
+    config.SaveCells.enabled = database
     if database:
         course.prepare()
     api = NbGraderAPI(config=config)
     result = api.generate_assignment(topic, force=True, create=True)
     if not result["success"]:
-        raise Trouble(f"nbgrader could not generate {topic}:\n{result.get('log', '')}")
+        raise Trouble(f"nbgrader could not generate {topic}: {reason_in(result)}")
+
+
+def reason_in(result: dict[str, Any]) -> str:
+    """Why nbgrader did not succeed: the last exception's line in what it logged."""
+    log = result.get("log", "") + result.get("error", "")
+    found = re.findall(r"^\s*(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Entry)\b.*", log, re.MULTILINE)
+    raised = [line.strip() for line in found if "above traceback" not in line]
+    return raised[-1] if raised else log[-300:].strip()
 
 
 def check_source(notebook: NotebookNode, topic: str) -> None:
     """Trouble where the checks of a source notebook are not those of the topic's exercises."""
-    given = {
-        cell.metadata.nbgrader.grade_id: cell
+    checks = [
+        cell.metadata.nbgrader
         for cell in notebook.cells
         if cell.metadata.get("nbgrader", {}).get("grade") and cell.cell_type == "code"
-    }
+    ]
+    points = {given.grade_id: given.get("points") for given in checks}
     wanted = {check_id(exercise.id): exercise for exercise in TOPICS[topic].exercises}
-    if given.keys() != wanted.keys():
-        odd = ", ".join(sorted(given.keys() ^ wanted.keys()))
+    if points.keys() != wanted.keys():
+        odd = ", ".join(sorted(points.keys() ^ wanted.keys()))
         raise Trouble(f"source/{topic}: check cells and exercises differ in {odd}.")
     for name, exercise in wanted.items():
-        points = given[name].metadata.nbgrader.points
-        if points != exercise.points:
+        if sum(given.grade_id == name for given in checks) > 1:
+            raise Trouble(f"source/{topic}: {name} is there twice.")
+        if points[name] != exercise.points:
+            gives = "no" if points[name] is None else f"{points[name]:g}"
             raise Trouble(
-                f"source/{topic}: {name} gives {points:g} points, the exercise has "
+                f"source/{topic}: {name} gives {gives} points, the exercise has "
                 f"{exercise.points:g}. Points are set in autograder/exercises; change both."
             )
 
@@ -71,5 +86,8 @@ def check_source(notebook: NotebookNode, topic: str) -> None:
 def read_notebook(path: Path) -> NotebookNode:
     if not path.is_file():
         raise Trouble(f"{path} is missing.")
-    notebook: NotebookNode = nbformat.read(path, as_version=4)
+    try:
+        notebook: NotebookNode = nbformat.read(path, as_version=4)
+    except NotJSONError as error:
+        raise Trouble(f"{path} is no notebook: it is not JSON.") from error
     return notebook

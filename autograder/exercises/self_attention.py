@@ -196,8 +196,13 @@ def _attention_sizes(draw: Draw) -> Iterator[tuple[str, list[int], tuple[int, in
         yield f"{name}, one key", leading, (t, 1, d, d_v)
     yield "one feature", [], (4, 3, 1, 1)
     yield "a batch of one", [1], (3, 4, 5, 2)
-    leading, (t, s, d, d_v) = draw.shape(3, 4)
+    leading, (t, s, d, d_v) = _three_leading(draw)
     yield f"{leading_name(3)}, all sizes different", leading, (t, s, d, d_v)
+
+
+def _three_leading(draw: Draw) -> tuple[list[int], list[int]]:
+    """Sizes that all differ, and few matrices, for answers that loop over them in Python."""
+    return [1 + n for n in draw.permutation(3)], draw.sizes(4, 4, 7)
 
 
 def _scores_over(scale: Callable[[Tensor, Tensor], float]) -> Answer:
@@ -477,8 +482,9 @@ def self_attention_cases(draw: Draw) -> Iterator[Posed]:
         yield Posed(f"{name}, very large scores", _large_projected(draw, leading), count, ["large"])
     yield Posed("one feature in each head", _projected(draw, [], 4, 3, 1, 1), 0)
     yield Posed("a batch of one", _projected(draw, [1], 3, 4, 2, 5), 1)
-    leading, sizes = draw.shape(3, 4)
-    yield Posed(f"{leading_name(3)}, all sizes different", _projected(draw, leading, *sizes), 3)
+    leading, (seq, d_model, d_head, d_v) = _three_leading(draw)
+    arguments = _projected(draw, leading, seq, d_model, d_head, d_v)
+    yield Posed(f"{leading_name(3)}, all sizes different", arguments, 3)
 
 
 def _projected(

@@ -16,12 +16,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from nbformat import NotebookNode
+from nbformat.warnings import DuplicateCellId, MissingIDFieldWarning
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import NbGraderAPI
 from nbgrader.utils import parse_utc
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
-from autograder.build.release import generate, read_notebook
+from autograder.build.release import generate, read_notebook, reason_in
 from autograder.course import Course, GradingOptions, Trouble
 from autograder.grading.records import (
     Record,
@@ -29,6 +30,7 @@ from autograder.grading.records import (
     hash_of_judge,
     load_record,
     make_record,
+    record_path,
     save_record,
 )
 from autograder.grading.submissions import (
@@ -72,6 +74,8 @@ def grade_class(course: Course, topics: list[str], progress: Progress) -> list[R
     """
     logging.getLogger("traitlets").setLevel(logging.CRITICAL)  # nbgrader logs what we report
     warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
+    for category in (DuplicateCellId, MissingIDFieldWarning):  # in submissions: they are repaired
+        warnings.filterwarnings("ignore", category=category)
     submissions = [item for topic in topics for item in find_submissions(course, topic)]
     if not submissions:
         raise Trouble(
@@ -95,11 +99,18 @@ def explained_errors(course: Course) -> Iterator[None]:
     """Turns what the disk and the database say into a sentence for a person."""
     try:
         yield
+    except Trouble as trouble:  # nbgrader may have met the disk or the database
+        raise Trouble(_known(trouble, course) or str(trouble)) from trouble
     except (OSError, SQLAlchemyError) as error:
         raise Trouble(explain(error, course)) from error
 
 
 def explain(error: Exception, course: Course) -> str:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return _known(error, course) or f"Cannot read or write under {course.into}: {reason}"
+
+
+def _known(error: Exception, course: Course) -> str:
     text = str(error)
     full = isinstance(error, OSError) and error.errno == errno.ENOSPC
     if full or "disk is full" in text or "No space left" in text:
@@ -111,8 +122,7 @@ def explain(error: Exception, course: Course) -> str:
         return f"The gradebook {course.gradebook} cannot be written. Make it writable."
     if "not a database" in text or "malformed" in text:
         return f"{course.gradebook} is not a gradebook, or damaged: move it away or restore it."
-    reason = text.splitlines()[0] if text else type(error).__name__
-    return f"Cannot read or write under {course.into}: {reason}"
+    return ""
 
 
 def enter_assignment(course: Course, topic: str) -> None:
@@ -123,10 +133,10 @@ def enter_assignment(course: Course, topic: str) -> None:
         made = (Path(scratch) / topic / release.name).read_bytes()
     if not release.is_file() or release.read_bytes() != made:
         raise Trouble(f"release/{topic} does not fit source/{topic}: run `make release` first.")
-    due = course.options().due_dates.get(topic)
+    due = course.due_date(topic)
     with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
         if due and gradebook.find_assignment(topic).duedate is None:
-            gradebook.update_or_create_assignment(topic, duedate=parse_utc(due))
+            gradebook.update_or_create_assignment(topic, duedate=due)
 
 
 @dataclass(frozen=True)
@@ -156,7 +166,8 @@ def _grade_all(course: Course, submissions: list[Submission], progress: Progress
         results.append(result)
         progress(result, len(results), len(submissions))
 
-    with ThreadPoolExecutor(options.workers or os.cpu_count() or 1) as pool:
+    pool = ThreadPoolExecutor(options.workers or os.cpu_count() or 1)
+    try:
         running: dict[Future[Record], _Work] = {}
         for submission in submissions:
             prepared = _prepare(course, submission)
@@ -169,6 +180,8 @@ def _grade_all(course: Course, submissions: list[Submission], progress: Progress
         for future in _as_they_end(running):
             work = running[future]
             done(_finish(course, work.submission, future))
+    finally:
+        pool.shutdown(cancel_futures=True)  # where one error ends the run, no other is begun
     return results
 
 
@@ -219,10 +232,21 @@ def _enter(course: Course, submission: Submission, record: Record, fresh: bool) 
 
 
 def _is_entered(course: Course, submission: Submission) -> bool:
-    """Whether the gradebook has it, as submitted at the time that its timestamp says."""
+    """Whether the gradebook has it, as submitted at the time that its timestamp says.
+
+    Record, graded notebook and feedback are written in this order; where a run was killed in
+    between, what lies behind is older than its origin, or missing.
+    """
     where = Path(submission.student) / submission.topic / f"{submission.topic}.ipynb"
-    folders = (course.into / "autograded" / where, course.into / "feedback" / where)
-    if not folders[0].is_file() or not folders[1].with_suffix(".html").is_file():
+    made = [
+        record_path(course.records, submission.topic, submission.student),
+        course.into / "autograded" / where,
+        course.into / "feedback" / where.with_suffix(".html"),
+    ]
+    if not all(path.is_file() for path in made):
+        return False
+    times = [path.stat().st_mtime_ns for path in made]
+    if times != sorted(times):
         return False
     with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
         try:
@@ -254,8 +278,7 @@ def _run_nbgrader(course: Course, submission: Submission) -> str:
             log = outcome.get("log", "") + outcome.get("error", "")
             if "disk is full" in log or "No space left" in log:
                 raise OSError(errno.ENOSPC, "No space left on device")
-            errors = [line for line in log.splitlines() if "Error" in line]
-            return f"nbgrader failed: {errors[-1] if errors else log[-300:]}"
+            return f"nbgrader failed: {reason_in(outcome)}"
     return ""
 
 

@@ -111,8 +111,9 @@ def load_record(records: Path, topic: str, student: str) -> Record | None:
             return None
         data["verdicts"] = [Verdict.from_data(entry) for entry in data["verdicts"]]
         data["executed"] = nbformat.from_dict(data["executed"])
+        nbformat.validate(data["executed"])
         return Record(**data)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, nbformat.ValidationError):
         return None
 
 

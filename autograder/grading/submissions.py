@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import re
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from nbformat.validator import normalize
 from autograder.course import Course, grade_id_of
 
 LARGEST_FILE = 20 * 2**20  # bytes
+_CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _KEPT_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
 }
@@ -58,17 +61,11 @@ def stray_folders(course: Course, topics: Iterable[str]) -> list[str]:
 def read_submission(submission: Submission) -> NotebookNode:
     """The notebook as submitted, upgraded to the current format; Ungradable where it is none."""
     path = submission.notebook
-    if not path.is_file():
-        others = sorted(other.name for other in submission.folder.glob("*.ipynb"))
-        if others:
-            raise Ungradable(f"the notebook is named {others[0]}, it should be {path.name}")
-        raise Ungradable(f"there is no notebook {path.name} in the submission")
-    if path.is_symlink():
-        raise Ungradable(f"{path.name} is a symbolic link, not a file")
-    if path.stat().st_size > LARGEST_FILE:
-        raise Ungradable(f"{path.name} has more than {LARGEST_FILE // 2**20} MiB")
+    _check_file(path)
     try:
         text = path.read_text(encoding="utf-8")
+        if not text.strip():
+            raise Ungradable(f"{path.name} is empty")
         raw = json.loads(text)
     except UnicodeDecodeError as error:
         raise Ungradable(f"{path.name} is not UTF-8 text") from error
@@ -76,9 +73,23 @@ def read_submission(submission: Submission) -> NotebookNode:
         raise Ungradable(f"{path.name} is not JSON ({error})") from error
     except OSError as error:
         raise Ungradable(f"{path.name} cannot be read ({error.strerror})") from error
-    if not isinstance(raw, dict) or not isinstance(raw.get("nbformat"), int):
+    if not isinstance(raw, dict) or type(raw.get("nbformat")) is not int:
         raise Ungradable(f"{path.name} is JSON, but not a notebook")
     return _as_notebook(path.name, text)
+
+
+def _check_file(path: Path) -> None:
+    if path.is_symlink():
+        raise Ungradable(f"{path.name} is a symbolic link, not a file")
+    if path.is_dir():
+        raise Ungradable(f"{path.name} is a folder, not a file")
+    if not path.is_file():
+        others = sorted(other.name for other in path.parent.glob("*.ipynb"))
+        if others:
+            raise Ungradable(f"the notebook is named {others[0]}, it should be {path.name}")
+        raise Ungradable(f"there is no notebook {path.name} in the submission")
+    if path.stat().st_size > LARGEST_FILE:
+        raise Ungradable(f"{path.name} has more than {LARGEST_FILE // 2**20} MiB")
 
 
 def _as_notebook(name: str, text: str) -> NotebookNode:
@@ -135,8 +146,21 @@ def repair(notebook: NotebookNode, release: NotebookNode) -> tuple[NotebookNode,
         for name in originals
         if _is_missing(name, seen, originals)
     ]
+    _number_cells(notebook)
     notebook.metadata = nbformat.from_dict(_KEPT_METADATA)
     return notebook, notes
+
+
+def _number_cells(notebook: NotebookNode) -> None:
+    """An id of its own for each cell, as the current format asks for."""
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    taken: set[str] = set()
+    for number, cell in enumerate(notebook.cells, start=1):
+        given = cell.get("id")
+        if not isinstance(given, str) or not _CELL_ID.fullmatch(given) or given in taken:
+            names = (f"cell-{number}" + "x" * more for more in itertools.count())
+            cell.id = next(name for name in names if name not in taken)
+        taken.add(cell.id)
 
 
 def _restore(cell: NotebookNode, original: NotebookNode) -> None:
@@ -168,9 +192,6 @@ def _put_back(notebook: NotebookNode, name: str, originals: dict[str, NotebookNo
     places = [index for index, cell in enumerate(notebook.cells) if grade_id_of(cell) in later]
     cell = deepcopy(originals[name])
     _clear(cell)
-    taken = {other.get("id") for other in notebook.cells}
-    if cell.get("id") in taken:
-        cell.id = f"{name}-restored"[:64]
     notebook.cells.insert(min(places, default=len(notebook.cells)), cell)
     return f"cell {name} was missing: it was put back"
 

@@ -7,6 +7,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from autograder.course import Course
 from autograder.exercises import TOPICS
@@ -26,7 +27,7 @@ class ClassProgress:
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             console=console,
             transient=True,
             disable=not console.is_terminal,
@@ -60,7 +61,8 @@ def print_table(results: list[Result], course: Course) -> None:
     table.add_column("points", justify="right", no_wrap=True)
     table.add_column("what went wrong", overflow="fold")
     for result in results:
-        table.add_row(result.student, result.topic, points_of(result), reason_of(result))
+        cells = (result.student, result.topic, points_of(result), reason_of(result))
+        table.add_row(*map(Text, cells))  # as it stands: a name may hold brackets
     wide = console if console.is_terminal else Console(width=140)
     wide.print(table)
     print(_closing_line(results, course))

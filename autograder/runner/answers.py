@@ -66,6 +66,7 @@ class _FileSession(Session):
     def _answer(self, message: dict[str, object]) -> None:
         if message["type"] == "finished":
             self.finished = True
+            raise ChannelClosed("the file is through")  # a thread of its may keep the line open
         else:
             super()._answer(message)
 
@@ -92,10 +93,8 @@ def _run(
 
 
 def _end(process: BaseProcess) -> None:
-    process.join(0.5)
-    if process.is_alive():
-        process.kill()
-        process.join()
+    process.kill()  # it has said what it had to say, and might take its time to leave
+    process.join()
     process.close()
 
 

@@ -132,9 +132,14 @@ _TIMED_OUT = {
 
 
 def _keep_error(cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]) -> None:
-    """Put an error that only the reply tells of (a time-out) among the cell's outputs."""
+    """Put an error that only the reply tells of among the cell's outputs: a time-out, in place of
+    the KeyboardInterrupt that it came to."""
     content = execute_reply["content"]
-    if content["status"] == "error" and not any(o.output_type == "error" for o in cell.outputs):
+    if content["status"] != "error":
+        return
+    if content["ename"] == _TIMED_OUT["ename"]:
+        cell.outputs = [output for output in cell.outputs if output.output_type != "error"]
+    if not any(output.output_type == "error" for output in cell.outputs):
         cell.outputs.append(_error(content["ename"], content["evalue"], content["traceback"]))
 
 

@@ -77,6 +77,7 @@ class Session:
         spec = self.secret.specs[exercise]
         given = self.responses.setdefault(exercise, [])
         self.channel.send({"type": "begin", "banned": spec.banned, "time_limit": spec.time_limit})
+        between = self.channel.end.gettimeout()
         self.channel.end.settimeout(spec.time_limit + GRACE)
         for case in self.secret.cases[exercise]:
             try:
@@ -87,7 +88,7 @@ class Session:
                 raise
             if not in_time(given[-1]):
                 break
-        self.channel.end.settimeout(None)
+        self.channel.end.settimeout(between)
         self.channel.send({"type": "end"})
 
     def _response(self) -> Response:

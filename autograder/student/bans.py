@@ -1,4 +1,4 @@
-"""Finding banned calls as they run, in every disguise: an alias, `torch.ops`, a module inside a module.
+"""Finding banned calls as they run, in every disguise: an alias, `torch.ops`, a nested module.
 
 Two modes watch while an answer runs. The function mode sees the Python functions of torch, the
 dispatch mode the operators that they come down to. Names are compared, not objects: torch binds
@@ -64,6 +64,8 @@ class _Functions(TorchFunctionMode):
 
 
 class _Operators(TorchDispatchMode):
+    supports_higher_order_operators = True  # such as flex_attention
+
     def __init__(self, note: Callable[[str], None]) -> None:
         super().__init__()
         self.note = note
@@ -76,6 +78,6 @@ class _Operators(TorchDispatchMode):
 
 
 def _name_of(func: Any) -> str:
-    """`softmax` for torch.softmax, F.softmax, Tensor.softmax and torch.ops.aten.softmax.int alike."""
+    """`softmax` for torch.softmax, F.softmax, Tensor.softmax, torch.ops.aten.softmax.int alike."""
     packet = getattr(func, "overloadpacket", func)
     return str(getattr(packet, "__name__", packet)).rpartition(".")[2]

@@ -33,7 +33,7 @@ _LONGEST_TEXT = 300
 _MOST_ENTRIES = 2**20  # of a tensor that is worth comparing
 _NOT_THE_STUDENTS = (
     "<frozen",
-    str(Path(__file__).parent) if __package__ else __file__,
+    str(Path(__file__).parent.parent) if __package__ else __file__,
     str(Path(torch.__file__).parent),
     *(sysconfig.get_path(place) for place in ("stdlib", "platstdlib", "purelib", "platlib")),
 )
@@ -51,25 +51,30 @@ class Evaluator:
         self.banned = banned
         self.seconds_left = time_limit
         self._kept: list[tuple[Tensor, Tensor]] = []  # what was returned, and a copy of it then
+        self._seen: list[str] = []  # banned calls on the present question
+        self._watching = True
 
     def __call__(self, question: Question) -> Response:
+        self._seen, self._watching = [], True
         arguments = fresh_copies(question.arguments)
-        with watch(self.banned) as banned:
-            plain, returned = self._call(lambda: self.answer(*arguments.values()))
+        plain, returned = self._call(lambda: self.answer(*arguments.values()))
         changed = changed_inputs(question.arguments, arguments)
-        if plain.kind == "raised" and not banned and self.seconds_left > 0:
-            # Once more without the watching modes, so that they never fail a right answer.
+        if self._may_be_our_fault(plain.raised):
             again = fresh_copies(question.arguments)
             plain, returned = self._call(lambda: self.answer(*again.values()))
         changed_results = not all(same_entries(now, then) for now, then in self._kept)
         if not changed_results:
             self._kept += zip(tensors_in(returned), plain.values, strict=False)
-        with watch(self.banned) as banned_later:
+        self._watching = True
+        traced, gradients, error = self._trace(question)
+        if self._may_be_our_fault(traced.raised or error):
             traced, gradients, error = self._trace(question)
-        if (traced.raised or error) and not banned_later and self.seconds_left > 0:
-            traced, gradients, error = self._trace(question)
-        banned += [name for name in banned_later if name not in banned]
-        return Response(plain, traced, gradients, error, changed, changed_results, banned)
+        return Response(plain, traced, gradients, error, changed, changed_results, self._seen)
+
+    def _may_be_our_fault(self, raised: Raised | None) -> bool:
+        """Whether to call once more without watching, which must never fail a right answer."""
+        self._watching = raised is None or bool(self._seen) or self.seconds_left <= 0
+        return not self._watching
 
     def _trace(self, question: Question) -> tuple[Outcome, dict[str, Tensor | None], Raised | None]:
         """The same call by name, recorded for gradients, and the gradients."""
@@ -113,12 +118,25 @@ class Evaluator:
             return traced, gradients, outcome.raised
         return traced, dict(zip(leaves, map(_copied, found), strict=True)), None
 
+    @contextlib.contextmanager
+    def _watch(self) -> Iterator[None]:
+        if not self._watching:
+            yield
+            return
+        with watch(self.banned) as seen:
+            try:
+                yield
+            finally:
+                self._seen += [name for name in seen if name not in self._seen]
+
     def _call(self, call: Callable[[], Any]) -> tuple[Outcome, Any]:
         """What `call` gave, as data and as it is (None where it raised)."""
         started = time.monotonic()
         try:
             with time_limit(self.seconds_left), silence():
-                returned = as_plain(call())
+                with self._watch():
+                    returned = call()
+                returned = as_plain(returned)
                 outcome = as_outcome(returned)
         except TimeLimitReached:
             outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
@@ -192,7 +210,9 @@ def same_entries(left: Tensor, right: Tensor) -> bool:
     if left.shape != right.shape or left.dtype != right.dtype:
         return False
     left, right = left.detach(), right.detach()
-    return bool(((left == right) | ((left != left) & (right != right))).all())
+    return torch.equal(left, right) or bool(
+        ((left == right) | ((left != left) & (right != right))).all()
+    )
 
 
 def describe(error: BaseException, answer: Any = None) -> Raised:
@@ -201,6 +221,8 @@ def describe(error: BaseException, answer: Any = None) -> Raised:
         (frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame)
     ]
     type_name, text = type(error).__name__, _text_of(error)
+    if isinstance(error, SyntaxError) and error.text:
+        return Raised(type_name, text, error.text.strip()[:_LONGEST_TEXT], f"line {error.lineno}")
     if not frames:
         return Raised(type_name, text)
     frame, number = frames[-1]
@@ -208,7 +230,7 @@ def describe(error: BaseException, answer: Any = None) -> Raised:
     is_stub = (
         isinstance(error, NotImplementedError)
         and frame.f_code in _codes_of(answer)
-        and _was_raised_here(error.__traceback__)
+        and _was_raised_in(frame, error.__traceback__)
     )
     return Raised(type_name, text, line, f"line {number} of {_name_of_code(frame)}", is_stub)
 
@@ -220,11 +242,11 @@ def _text_of(error: BaseException) -> str:
         return ""
 
 
-def _was_raised_here(trace: TracebackType | None) -> bool:
-    """Whether a `raise` ended it: torch raises NotImplementedError from inside C++ too."""
+def _was_raised_in(frame: FrameType, trace: TracebackType | None) -> bool:
+    """Whether a `raise` there ended it: torch raises NotImplementedError as well, from C++ too."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    if trace is None:
+    if trace is None or trace.tb_frame is not frame:
         return False
     operation = trace.tb_frame.f_code.co_code[trace.tb_lasti]
     return dis.opname[operation].startswith("RAISE_VARARGS")

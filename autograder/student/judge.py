@@ -7,7 +7,6 @@ A misconception is named where it fits the responses to every case.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -203,31 +202,32 @@ def _misconception(
 
 
 def _fitting(asked: list[tuple[Case, Response]]) -> str | None:
-    if not asked:
-        return None
+    if all(response.plain.raised for _, response in asked):
+        return None  # no values, no evidence
     for slug, variants in asked[0][0].misconceptions.items():
         for index in range(len(variants)):
-            if all(
-                same_outcome(response.plain, case.misconceptions[slug][index])
-                for case, response in asked
-            ) and _differs_somewhere(asked, slug, index):
+            known = [(case, response, case.misconceptions[slug][index]) for case, response in asked]
+            # Where values give a mistake away, it may raise elsewhere in any way.
+            strict = not any(
+                response.plain.raised is None and not same_outcome(case.expected, outcome)
+                for case, response, outcome in known
+            )
+            fits = all(
+                same_outcome(response.plain, outcome, strict) for _, response, outcome in known
+            )
+            if fits and any(not same_outcome(case.expected, outcome) for case, _, outcome in known):
                 return slug
     return None
 
 
-def _differs_somewhere(asked: list[tuple[Case, Response]], slug: str, index: int) -> bool:
-    return any(
-        not same_outcome(case.expected, case.misconceptions[slug][index]) for case, _ in asked
-    )
-
-
-def same_outcome(given: Outcome, known: Outcome) -> bool:
-    """Both raise, or both give the same values within tolerance."""
+def same_outcome(given: Outcome, known: Outcome, same_exception: bool = True) -> bool:
+    """Both give the same values within tolerance, or both raise."""
     if known.raised is not None or given.raised is not None:
         return (
             known.raised is not None
             and given.raised is not None
-            and given.raised.type != TIME_LIMIT  # einsum, matmul and an assert raise each its own
+            and given.raised.type != TIME_LIMIT
+            and (given.raised.type == known.raised.type or not same_exception)
         )
     return (
         given.kind == known.kind
@@ -253,19 +253,20 @@ def _pattern(
     for trait, slug in spec.trait_diagnoses.items():
         if all(trait in case.traits for case in failed):
             return slug
-    # A batch of one may come out right by chance, so what passes there says nothing.
-    batches_failed, batches_passed = (
-        {case.leading for case in some if not _is_batch_of_one(case)} for some in (failed, passed)
+    # Sizes that are equal or 1, and scores so large that all scales agree, pass by chance.
+    leading_failed, leading_passed = (
+        {case.leading for case in some if _tells_sizes_apart(case)} for some in (failed, passed)
     )
-    if batches_failed and not batches_failed & batches_passed:
+    if leading_failed and leading_passed and not leading_failed & leading_passed:
         return "no-batch"
     return None
 
 
-def _is_batch_of_one(case: Case) -> bool:
-    first = next(iter(case.question.arguments.values()))
-    leading = first.shape[: case.leading] if isinstance(first, Tensor) else ()
-    return bool(leading) and math.prod(leading) == 1
+def _tells_sizes_apart(case: Case) -> bool:
+    tensors = [value for value in case.question.arguments.values() if isinstance(value, Tensor)]
+    return "large" not in case.traits and all(
+        len({1, *tensor.shape}) == tensor.ndim + 1 for tensor in tensors
+    )
 
 
 def _is_stub(response: Response) -> bool:

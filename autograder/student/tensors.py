@@ -33,6 +33,8 @@ DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _Key = tuple[str, tuple[int, ...], bytes]  # dtype, shape, entries
 _PLACE = "$tensor"
 _MAX_HEADER = 64 * 2**20
+_LARGEST_SIZE = 2**40
+_MOST_DIMENSIONS = 64
 
 
 class MalformedData(ValueError):
@@ -61,7 +63,7 @@ def unpack(data: bytes) -> Any:
         return _unpack(data)
     except MalformedData:
         raise
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
         raise MalformedData(f"not a packed value ({error})") from error
 
 
@@ -79,12 +81,14 @@ def _unpack(data: bytes) -> Any:
 def _read_tensor(entry: dict[str, Any], body: memoryview) -> Tensor:
     dtype, shape = DTYPES[entry["dtype"]], entry["shape"]
     start, end = entry["data_offsets"]
-    if not all(type(n) is int and n >= 0 for n in [*shape, start, end]):
-        raise MalformedData("a shape or an offset is not a natural number")
+    if not all(type(n) is int and 0 <= n <= _LARGEST_SIZE for n in [*shape, start, end]):
+        raise MalformedData("a shape or an offset is not a natural number, or too large")
+    if len(shape) > _MOST_DIMENSIONS:
+        raise MalformedData("a tensor has too many dimensions")
     if not start <= end <= len(body) or end - start != math.prod(shape) * dtype.itemsize:
         raise MalformedData("a tensor's size does not match its shape")
     if start == end:
-        return torch.empty(shape, dtype=dtype)
+        return torch.zeros(0, dtype=dtype).reshape(shape)
     return torch.frombuffer(bytearray(body[start:end]), dtype=dtype).reshape(shape)
 
 

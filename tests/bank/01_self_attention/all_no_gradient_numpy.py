@@ -19,7 +19,7 @@ def attention_scores(q, k):
 
 
 def attention(q, k, v):
-    w = torch.softmax(torch.from_numpy(np.matmul(q, k.mT)) / math.sqrt(q.shape[-1]), -1)
+    w = torch.softmax(torch.from_numpy(np.matmul(q.numpy(), k.mT.numpy())) / math.sqrt(q.shape[-1]), -1)
     return w @ v, w
 
 

@@ -1,4 +1,4 @@
-# attention: failed | self_attention: failed
+# attention: failed scaled-after-softmax | self_attention: failed scaled-after-softmax
 import math
 
 import torch

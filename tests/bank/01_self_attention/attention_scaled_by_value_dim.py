@@ -1,4 +1,4 @@
-# attention: failed scaled-by-value-dim | self_attention: failed
+# attention: failed scaled-by-value-dim | self_attention: failed scaled-by-value-dim
 import math
 
 import torch

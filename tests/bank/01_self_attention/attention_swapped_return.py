@@ -1,4 +1,4 @@
-# attention: failed swapped-return | self_attention: failed
+# attention: failed swapped-return | self_attention: failed swapped-return
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# attention: failed | self_attention: failed swapped-roles
+# attention: failed
 import math
 
 import torch
@@ -9,10 +9,6 @@ def attention(q, k, v):
     return w @ k, w
 
 
-def self_attention(x, w_q, w_k, w_v):
-    return attention(x @ w_q, x @ w_v, x @ w_k)
-
-
 def softmax(scores, dim=-1):
     e = torch.exp(scores - scores.amax(dim, keepdim=True))
     return e / e.sum(dim, keepdim=True)
@@ -20,3 +16,9 @@ def softmax(scores, dim=-1):
 
 def attention_scores(q, k):
     return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+def self_attention(x, w_q, w_k, w_v):
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    weights = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), dim=-1)
+    return weights @ v, weights

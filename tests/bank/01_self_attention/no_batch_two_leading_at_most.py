@@ -1,4 +1,4 @@
-# attention_scores: failed no-batch | attention: failed no-batch | self_attention: failed no-batch
+# attention_scores: failed | attention: failed no-batch | self_attention: failed no-batch
 import math
 
 import torch

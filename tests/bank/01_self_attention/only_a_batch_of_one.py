@@ -1,4 +1,4 @@
-# attention_scores: failed no-batch | attention: failed no-batch
+# attention_scores: failed no-batch/raised | attention: failed
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# attention_scores: failed multiplied | attention: failed | self_attention: failed
+# attention_scores: failed multiplied | attention: failed multiplied | self_attention: failed multiplied
 import math
 
 import torch

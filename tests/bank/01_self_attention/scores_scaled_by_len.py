@@ -1,4 +1,4 @@
-# attention_scores: failed scaled-by-seq | attention: failed
+# attention_scores: failed scaled-by-seq | attention: failed scaled-by-seq
 import math
 
 import torch

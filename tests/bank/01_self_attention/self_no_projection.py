@@ -1,4 +1,4 @@
-# self_attention: failed
+# self_attention: failed no-projection
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# self_attention: failed unscaled/swapped-roles
+# self_attention: failed
 import math
 
 import torch
