@@ -1,7 +1,8 @@
 """Cases from a topic: the reference and its misconceptions, run once on drawn inputs.
 
-The reference runs in float64, so that the whole tolerance belongs to the student's rounding;
-misconceptions run in float32, where they overflow as a student's would.
+Both run in float64 and are rounded once: so the whole tolerance belongs to the student's rounding,
+and every machine makes the same cases to the bit. A misconception that float32 takes elsewhere (it
+divides what cancels, say) is left unclear on that case, and nothing is told from it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import torch
 from torch import Tensor
 
 from autograder.exercises.posing import Answer, Draw, Exercise, Posed, Topic
-from autograder.student.cases import Case, CaseSet, Outcome, Question, Raised, Spec
+from autograder.student.cases import UNCLEAR, Case, CaseSet, Outcome, Question, Raised, Spec
 from autograder.student.evaluation import as_outcome, fresh_copies, tensors_in
+from autograder.student.judge import same_outcome
 from autograder.student.verdicts import GENERIC_DIAGNOSES
 
 
@@ -55,12 +57,13 @@ def spec_of(exercise: Exercise) -> Spec:
 
 
 def build_case(exercise: Exercise, posed: Posed, draw: Draw) -> Case:
+    doubled = in_double(posed.arguments)
     leaves = {
-        name: value.double().requires_grad_()
-        for name, value in posed.arguments.items()
+        name: value.requires_grad_()
+        for name, value in doubled.items()
         if isinstance(value, Tensor) and value.is_floating_point()
     }
-    returned = exercise.reference(**{**posed.arguments, **leaves})
+    returned = exercise.reference(**doubled)
     outputs = tensors_in(returned)
     cotangents = [draw.normal(*output.shape) for output in outputs]
     gradients = torch.autograd.grad(
@@ -70,9 +73,9 @@ def build_case(exercise: Exercise, posed: Posed, draw: Draw) -> Case:
     return Case(
         name=posed.name,
         question=Question(posed.arguments, list(cotangents)),
-        expected=Outcome(expected.kind, [value.float() for value in expected.values]),
+        expected=Outcome(expected.kind, [in_single(value) for value in expected.values]),
         gradients={
-            name: gradient.float() for name, gradient in zip(leaves, gradients, strict=True)
+            name: in_single(gradient) for name, gradient in zip(leaves, gradients, strict=True)
         },
         leading=posed.leading,
         traits=posed.traits,
@@ -84,10 +87,34 @@ def build_case(exercise: Exercise, posed: Posed, draw: Draw) -> Case:
     )
 
 
+def in_double(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Copies of the arguments, floating-point tensors in float64."""
+    return {
+        name: value.double() if isinstance(value, Tensor) and value.is_floating_point() else copy
+        for (name, value), copy in zip(
+            arguments.items(), fresh_copies(arguments).values(), strict=True
+        )
+    }
+
+
+def in_single(value: Tensor) -> Tensor:
+    """Rounded to float32, with one NaN for all: its bits are the processor's choice."""
+    if not value.is_floating_point():
+        return value
+    rounded = value.detach().float()
+    return rounded.masked_fill(rounded.isnan(), torch.nan)
+
+
 def run_variant(variant: Answer, arguments: dict[str, Any]) -> Outcome:
     """What a wrong answer gives; an exception is kept by its type alone."""
+    exact, rounded = _run(variant, in_double(arguments)), _run(variant, fresh_copies(arguments))
+    return exact if same_outcome(rounded, exact) else Outcome(UNCLEAR)
+
+
+def _run(variant: Answer, arguments: dict[str, Any]) -> Outcome:
     try:
         with torch.no_grad():
-            return as_outcome(variant(**fresh_copies(arguments)))
+            outcome = as_outcome(variant(**arguments))
+            return Outcome(outcome.kind, [in_single(value) for value in outcome.values])
     except Exception as error:
         return Outcome("raised", raised=Raised(type(error).__name__))

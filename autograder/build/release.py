@@ -56,7 +56,7 @@ def reason_in(result: dict[str, Any]) -> str:
     """Why nbgrader did not succeed: the last exception's line in what it logged."""
     log = result.get("log", "") + result.get("error", "")
     found = re.findall(r"^\s*(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Entry)\b.*", log, re.MULTILINE)
-    raised = [line.strip() for line in found if "above traceback" not in line]
+    raised: list[str] = [line.strip() for line in found if "above traceback" not in line]
     return raised[-1] if raised else log[-300:].strip()
 
 

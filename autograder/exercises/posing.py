@@ -35,11 +35,20 @@ class Draw:
         return front, [size for size in sizes if size not in front]
 
     def normal(self, *shape: int) -> Tensor:
-        """Unit normal entries, float32."""
-        return torch.randn(*shape, generator=self.generator)
+        """Nearly normal entries of unit variance, float32: sums of three uniform draws.
+
+        They are whole multiples of 2**-10, so that every machine draws the same ones to the bit;
+        torch.randn differs in the last place between processors.
+        """
+        draws = torch.randint(-(2**10), 2**10, (3, *shape), generator=self.generator)
+        return draws.sum(0) / 2**10  # each has a variance of 2**20 / 3
 
     def uniform(self, low: float, high: float) -> float:
         return low + (high - low) * torch.rand((), generator=self.generator).item()
+
+    def signs(self, count: int) -> Tensor:
+        """Entries of 1 or -1."""
+        return torch.randint(0, 2, (count,), generator=self.generator) * 2.0 - 1.0
 
     def permutation(self, count: int) -> list[int]:
         return torch.randperm(count, generator=self.generator).tolist()

@@ -63,7 +63,7 @@ def _large_scores(draw: Draw, shape: list[int], dim: int) -> Tensor:
     slices = math.prod(shape) // size
     rows = []
     for index in range(slices):
-        steps = torch.linspace(0.0, -1.0, size) if size > 1 else torch.zeros(1)
+        steps = -torch.arange(size) / max(size - 1, 1)
         top, depth = [(1.0, 2.0), (-0.5, 0.5), (0.6, 0.2)][index % 3]
         row = LARGEST_SCORE * (top + depth * steps)
         rows.append(row[torch.tensor(draw.permutation(size))] + draw.normal(size))
@@ -135,6 +135,10 @@ SOFTMAX = Exercise(
     banned=["softmax", "attention"],
     # A maximum along a wrong dimension fails on cases with both traits: `dim` is what is wrong.
     trait_diagnoses={"dim": "wrong-dim", "large": "unstable"},
+    sentences={
+        "raised": "Your code raised an exception. (Where shapes do not line up after a maximum or "
+        "a sum, `keepdim=True` keeps a dimension of size 1 in the place of the one that went.)",
+    },
     misconceptions=[
         Misconception(
             "unstable",
@@ -295,7 +299,7 @@ def attention_cases(draw: Draw) -> Iterator[Posed]:
 def _large_attention(draw: Draw, leading: list[int]) -> dict[str, Tensor]:
     """Queries of which one finds its scores all large, one all very negative; no two are close."""
     t, s, d, d_v = 2, 4, 5, 3
-    direction = draw.normal(d).sign()
+    direction = draw.signs(d)
     lengths = torch.tensor(draw.permutation(s)) + 1.0
     k = (lengths.unsqueeze(-1) * direction).expand(*leading, s, d)
     size = LARGEST_SCORE / (s * math.sqrt(d))  # q kᵀ / sqrt(d) is at most LARGEST_SCORE
@@ -506,7 +510,7 @@ def _large_projected(draw: Draw, leading: list[int]) -> dict[str, Tensor]:
     """
     d_model, d_head, d_v = 4, 5, 2
     lengths = torch.tensor([3.0, 1.0, -2.0])[torch.tensor(draw.permutation(3))]
-    direction, head = draw.normal(d_model).sign(), draw.normal(d_head).sign()
+    direction, head = draw.signs(d_model), draw.signs(d_head)
     along = direction.unsqueeze(-1) * head / d_model  # direction @ along is head
     size = LARGEST_SCORE / (9 * math.sqrt(d_head))  # 9: the largest product of two lengths
     return {

@@ -61,6 +61,8 @@ def stray_folders(course: Course, topics: Iterable[str]) -> list[str]:
 def read_submission(submission: Submission) -> NotebookNode:
     """The notebook as submitted, upgraded to the current format; Ungradable where it is none."""
     path = submission.notebook
+    if set(submission.student) & set("*?[]"):
+        raise Ungradable("the folder's name holds one of * ? [ ], which nbgrader cannot take")
     _check_file(path)
     try:
         text = path.read_text(encoding="utf-8")

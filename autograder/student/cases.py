@@ -36,6 +36,9 @@ class Raised:
     is_stub: bool = False  # the answer's own `raise NotImplementedError`
 
 
+UNCLEAR = "unclear"  # the kind of an outcome that rounding decides
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What one call gave: one tensor, a sequence of tensors, something else, or an exception.

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from autograder.student.bans import GROUPS
-from autograder.student.cases import Case, Outcome, Raised, Response, Spec
+from autograder.student.cases import UNCLEAR, Case, Outcome, Raised, Response, Spec
 from autograder.student.evaluation import TIME_LIMIT
 from autograder.student.verdicts import (
     FAILED,
@@ -43,7 +43,7 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
     asked = list(zip(cases, responses, strict=False))
     if responses and all(_is_stub(response) for response in responses):
         return _verdict(spec, MISSING, "not-implemented", "")
-    banned = sorted({name for response in responses for name in response.banned})
+    banned = [name for response in responses for name in response.banned]
     if banned:
         return _verdict(spec, FAILED, "banned-call", _banned_detail(spec, banned))
     findings = [_find(spec, case, response) for case, response in asked]
@@ -52,8 +52,10 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
         if len(responses) < len(cases):
             return _verdict(spec, FAILED, "raised", "The answers stopped before the last case.")
         return _verdict(spec, PASSED, None, "")
-    named = _misconception(asked, findings) or _pattern(spec, asked, findings)
-    first = _most_telling(findings)
+    misconception = _misconception(asked, findings)
+    named = misconception or _pattern(spec, asked, findings)
+    # A misconception is told by its values, also where the answer raises elsewhere.
+    first = _most_telling(findings, [None, *_ORDER] if misconception else _ORDER)
     assert first is not None
     detail = f"On {_where(cases[findings.index(first)])}: {first.detail}"
     return _verdict(spec, FAILED, named or first.diagnosis, detail)
@@ -66,7 +68,7 @@ def in_time(response: Response) -> bool:
 
 
 # Which finding to show where cases fail in several ways: the earlier one explains the later.
-_ORDER = [
+_ORDER: list[str | None] = [
     "too-slow",
     "raised",
     "wrong-type",
@@ -80,9 +82,9 @@ _ORDER = [
 ]
 
 
-def _most_telling(findings: list[Finding | None]) -> Finding | None:
+def _most_telling(findings: list[Finding | None], order: list[str | None]) -> Finding | None:
     present = [finding for finding in findings if finding is not None]
-    return min(present, key=lambda finding: _ORDER.index(finding.diagnosis), default=None)
+    return min(present, key=lambda finding: order.index(finding.diagnosis), default=None)
 
 
 def _find(spec: Spec, case: Case, response: Response) -> Finding | None:
@@ -221,7 +223,9 @@ def _fitting(asked: list[tuple[Case, Response]]) -> str | None:
 
 
 def same_outcome(given: Outcome, known: Outcome, same_exception: bool = True) -> bool:
-    """Both give the same values within tolerance, or both raise."""
+    """Both give the same values within tolerance, or both raise; what is unclear fits all."""
+    if known.kind == UNCLEAR:
+        return True
     if known.raised is not None or given.raised is not None:
         return (
             known.raised is not None
