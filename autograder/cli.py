@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -142,8 +143,6 @@ def lab(
     folder: Annotated[Path | None, typer.Option(help="The student's folder.")] = None,
 ) -> None:
     """Open JupyterLab as a student does, on copies that may be worked in; options go on to it."""
-    import os
-
     from autograder.course import course_root
     from autograder.lab import prepare_lab
 
@@ -151,6 +150,7 @@ def lab(
         place = prepare_lab(course_root(), folder)
     typer.echo(f"Your copies of the lessons and assignments are in {place}.")
     os.chdir(place)
+    os.environ.pop("OMP_NUM_THREADS", None)  # a student's own work may use all cores
     os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *context.args])
 
 
@@ -186,4 +186,7 @@ def check_readable(file: Path) -> None:
 
 
 def main() -> None:
+    # Tensors are small here, and processes run side by side: threads of one would only wait for
+    # those of the others. To be said before torch is imported.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     sys.exit(app())

@@ -12,6 +12,9 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
+# Before torch is imported: the threads of two test processes would only wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from autograder.build.release import build_release, read_notebook
 from autograder.course import Course
 from autograder.sample import Sample, load_samples, make_class

@@ -1,6 +1,10 @@
 """Cases and verdicts: every known mistake is rejected and named, every right answer passes."""
 
+import hashlib
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -175,6 +179,25 @@ def test_cases_are_a_function_of_the_seed(topic: Any, exercise: Exercise) -> Non
         for name, value in mine.question.arguments.items():
             if isinstance(value, Tensor) and value.is_floating_point():
                 assert not torch.equal(value, theirs.question.arguments[name])
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_cases_are_the_same_to_the_bit_on_a_plain_processor(topic: str) -> None:
+    code = (
+        "import hashlib, sys\n"
+        "from autograder.build.cases import build_cases\n"
+        "from autograder.exercises import TOPICS\n"
+        "print(hashlib.sha256(build_cases(TOPICS[sys.argv[1]], 5).to_bytes()).hexdigest())\n"
+    )
+    plain = subprocess.run(
+        [sys.executable, "-c", code, topic],
+        env={**os.environ, "ATEN_CPU_CAPABILITY": "default"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    here = hashlib.sha256(build_cases(TOPICS[topic], 5).to_bytes()).hexdigest()
+    assert plain.stdout.strip() == here
 
 
 @pytest.mark.parametrize("topic", TOPICS)

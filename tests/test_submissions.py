@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
@@ -437,13 +438,14 @@ def test_the_hash_of_files_tells_names_and_bytes_apart() -> None:
 def test_the_hash_of_the_judge_follows_its_code(
     release: NotebookNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import shutil
-
     package = Path(records.autograder.__file__).parent
     shutil.copytree(package, tmp_path / "autograder")
     monkeypatch.setattr(records.autograder, "__file__", str(tmp_path / "autograder/__init__.py"))
     before = hash_of_judge(TOPIC, release)
-    assert hash_of_judge(TOPIC, release) == before
+    shutil.copytree(Path(records.solutions.__file__).parent, tmp_path / "a" / "solutions")
+    init = str(tmp_path / "a" / "solutions" / "__init__.py")
+    monkeypatch.setattr(records.solutions, "__file__", init)
+    assert hash_of_judge(TOPIC, release) == before, "wherever the packages lie"
     for name in ("student/judge.py", "exercises/self_attention.py", "runner/session.py"):
         file = tmp_path / "autograder" / name
         original = file.read_text()
