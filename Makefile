@@ -34,9 +34,7 @@ release: setup ## make what students get from source/
 # A real class is never graded into sample/ by default, because `make clean` removes that.
 grade: setup ## grade the sample class, or another: SUBMITTED=folder INTO=folder
 	@if [ -z "$(SUBMITTED)" ]; then \
-	    $(bin)/autograder release && \
-	    $(bin)/autograder sample --into sample/submitted && \
-	    $(bin)/autograder grade --submitted sample/submitted --into "$(into)"; \
+	    $(bin)/autograder grade --sample --into "$(into)"; \
 	elif [ -z "$(INTO)" ]; then \
 	    echo "Say where the results go: make grade SUBMITTED=$(SUBMITTED) INTO=folder" >&2; exit 1; \
 	else \

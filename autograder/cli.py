@@ -89,6 +89,9 @@ def grade(
     strict: Annotated[
         bool, typer.Option("--strict", help="Status 1 also where a submission could not be graded.")
     ] = False,
+    sample_class: Annotated[
+        bool, typer.Option("--sample", help="Release, and grade the sample class (into sample/).")
+    ] = False,
 ) -> None:
     """Grade what is new or changed; a bad submission costs only itself and is named."""
     from autograder.course import Course, course_root
@@ -96,13 +99,30 @@ def grade(
     from autograder.grading.table import ClassProgress, print_table
 
     with told():
-        course = Course.at(course_root(), submitted, into)
-        chosen = known_topics(topics)
+        root, chosen = course_root(), known_topics(topics)
+        if sample_class:
+            into = into or root / "sample"
+            submitted = make_sample(root, into)
+        course = Course.at(root, submitted, into)
         with ClassProgress() as progress:
             results = grade_class(course, chosen, progress)
         print_table(results, course)
     bad = any(result.broken or (strict and not result.graded) for result in results)
     raise typer.Exit(1 if bad else 0)
+
+
+def make_sample(root: Path, into: Path) -> Path:
+    """Make all releases anew and the sample class from them; the folder of its submissions."""
+    from autograder.build.release import build_release
+    from autograder.course import Course
+    from autograder.exercises import TOPICS
+    from autograder.sample import make_class
+
+    for topic in TOPICS:
+        build_release(Course.at(root), topic, root / "release" / topic, database=False)
+    count = make_class(root, into / "submitted")
+    typer.echo(f"Releases are made, and {count} submissions of the sample class in {into}.")
+    return into / "submitted"
 
 
 @app.command()

@@ -1,5 +1,7 @@
 """What several test files share: a course of their own to work in, and the class graded in it."""
 
+import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -23,14 +25,6 @@ ROOT = Path(__file__).resolve().parent.parent
 TOPIC = "01_self_attention"
 
 Command = Callable[..., subprocess.CompletedProcess]
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With pytest -n, all tests that look at the graded class run where it is graded, once."""
-    for item in items:
-        if "graded_class" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("graded_class"))
 
 
 def run_command(*command: object, cwd: Path, seconds: int = 300) -> subprocess.CompletedProcess:
@@ -60,16 +54,20 @@ def autograder() -> Command:
     return lambda *given, **options: run_command(program, *given, **options)
 
 
-@pytest.fixture(scope="session")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    """A copy of the course, with a release made from its source; for reading only."""
-    root = tmp_path_factory.mktemp("course")
+def make_course(root: Path) -> Course:
+    """A copy of the course, with a release made from its source."""
     for name in ("source", "examples", "solutions", "notebooks"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "nbgrader_config.py", root)
     made = Course.at(root)
     build_release(made, TOPIC, root / "release" / TOPIC, database=False)
     return made
+
+
+@pytest.fixture(scope="session")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """For reading only."""
+    return make_course(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture
@@ -102,15 +100,24 @@ class GradedClass:
 
 @pytest.fixture(scope="session")
 def graded_class(
-    course: Course, autograder: Command, tmp_path_factory: pytest.TempPathFactory
+    autograder: Command, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> GradedClass:
-    folder = tmp_path_factory.mktemp("class")
-    place = Course.at(course.root, folder / "submitted", folder / "results")
-    make_class(course.root, place.submitted)
-    said = autograder(
-        "grade", "--submitted", place.submitted, "--into", place.into, cwd=course.root
-    )
-    return GradedClass(place, said, load_samples(course.root))
+    """Graded once, whichever of the processes of pytest -n comes first; the others wait."""
+    place = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):
+        place = place.parent
+    folder, said = place / "class", place / "class.json"
+    course = Course.at(folder / "course", folder / "submitted", folder / "results")
+    with (place / "class.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not said.exists():
+            make_course(course.root)
+            make_class(course.root, course.submitted)
+            folders = ("--submitted", course.submitted, "--into", course.into)
+            ended = autograder("grade", *folders, cwd=course.root)
+            said.write_text(json.dumps([ended.args, ended.returncode, ended.stdout, ended.stderr]))
+    ending = subprocess.CompletedProcess(*json.loads(said.read_text()))
+    return GradedClass(course, ending, load_samples(course.root))
 
 
 def write_notebook(path: Path, notebook: NotebookNode) -> None:

@@ -604,7 +604,7 @@ def test_a_shell_that_runs_nothing_more_gets_nothing(monkeypatch: pytest.MonkeyP
 
         get_ipython().run_cell_async = run_cell_async
         """,
-        cell_timeout=2,
+        cell_timeout=8,
     )
     assert points_of_run(run) == NOTHING
 
@@ -670,7 +670,7 @@ def test_a_cell_of_ones_own_that_ends_the_kernel_costs_no_exercise() -> None:
 
 
 def test_a_cell_of_ones_own_that_never_ends_costs_no_exercise() -> None:
-    run = run_cells(RIGHT, "while True: pass", cell_timeout=2)
+    run = run_cells(RIGHT, "while True: pass", cell_timeout=8)
     assert points_of_run(run) == EXERCISES
     assert "took too long" in str(run.notebook.cells[1].outputs)
 
@@ -745,7 +745,7 @@ def test_a_notebook_that_floods_the_judge_costs_only_itself() -> None:
         line.sendall(b"\\xff" * 100_000)
         """)
     answers = {"softmax": RIGHT["softmax"], "attention": flood + RIGHT["attention"]}
-    run = run_cells(answers, cell_timeout=2)
+    run = run_cells(answers, cell_timeout=8)
     assert points_of_run(run) == {**NOTHING, "softmax": 3.0}
 
 
@@ -758,7 +758,7 @@ def test_plain_nbgrader_gives_the_same_scores(
     samples = [
         item
         for item in load_samples(own_course.root)
-        if item.student in ("cedar", "hazel", "maple")
+        if item.student in ("cedar", "ironwood", "maple")
     ]
     for sample in samples:
         write_submission(own_course.root, own_course.submitted, sample)
@@ -767,7 +767,7 @@ def test_plain_nbgrader_gives_the_same_scores(
         said = python("-m", "nbgrader", "autograde", TOPIC, *options, cwd=own_course.root)
         assert said.returncode == 0, said.stderr
         students = scores_in(own_course)
-        assert set(students) == ({"cedar"} if options else {"cedar", "hazel", "maple"})
+        assert set(students) == ({"cedar"} if options else {"cedar", "ironwood", "maple"})
     assert students == {sample.student: sample.points for sample in samples}
     said = python("-m", "nbgrader", "export", "--to", tmp_path / "out.csv", cwd=own_course.root)
     assert said.returncode == 0, said.stderr

@@ -52,8 +52,8 @@ class Check:
         if exercise not in self.cases.specs:
             known = ", ".join(self.cases.specs)
             raise CheckFailed(f"There is no exercise {exercise!r} here. There are: {known}.")
-        if self.channel is not None:
-            answer_questions(self.channel, exercise, answer)
+        if self.channel is not None and not answer_questions(self.channel, exercise, answer):
+            raise CheckFailed(f"✘ {exercise}: it took too long and was stopped.")
         verdict = self._judge(exercise, answer)
         if not verdict.passed:
             raise CheckFailed(text_of(verdict)) from None

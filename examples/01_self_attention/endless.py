@@ -12,17 +12,17 @@ def softmax(scores: Tensor, dim: int = -1) -> Tensor:
 
 
 def attention_scores(q: Tensor, k: Tensor) -> Tensor:
-    result = torch.zeros(*q.shape[:-1], k.shape[-2])
-    row = 0
-    while row < q.shape[-2]:
-        result[..., row, :] = (k @ q[..., row, :, None])[..., 0] / math.sqrt(q.shape[-1])
-    return result
+    return q @ k.mT / math.sqrt(q.shape[-1])
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    weights = torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]), dim=-1)
+    weights = torch.softmax(attention_scores(q, k), dim=-1)
     return weights @ v, weights
 
 
 def self_attention(x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> tuple[Tensor, Tensor]:
-    return attention(x @ w_q, x @ w_k, x @ w_v)
+    q, k, v = x @ w_q, x @ w_k, x @ w_v
+    rows = []
+    while len(rows) < q.shape[-2]:
+        weights = torch.softmax(attention_scores(q, k), dim=-1)
+    return weights @ v, weights

@@ -1213,18 +1213,22 @@ class Channel:
         self.end.close()
 
 
-def answer_questions(channel: Channel, exercise: str, answer: Callable[..., Any]) -> None:
-    """Offer `answer` to the judge and respond until it has no further question."""
+def answer_questions(channel: Channel, exercise: str, answer: Callable[..., Any]) -> bool:
+    """Offer `answer` to the judge and respond until it has no further question.
+
+    False where the answer ran out of time, which is all that is known of it here.
+    """
     channel.send({"type": "offer", "exercise": exercise})
     message = channel.receive()
     if message["type"] != "begin":
-        return
+        return True
     evaluator = Evaluator(answer, message["banned"], message["time_limit"])
     message = channel.receive()
     while message["type"] == "question":
         response = evaluator(parse_question(message["question"]))
         channel.send({"type": "response", "response": to_data(response)})
         message = channel.receive()
+    return evaluator.seconds_left > 0
 
 
 # --- check ----------------------------------------------------------------------------------------
@@ -1267,8 +1271,8 @@ class Check:
         if exercise not in self.cases.specs:
             known = ", ".join(self.cases.specs)
             raise CheckFailed(f"There is no exercise {exercise!r} here. There are: {known}.")
-        if self.channel is not None:
-            answer_questions(self.channel, exercise, answer)
+        if self.channel is not None and not answer_questions(self.channel, exercise, answer):
+            raise CheckFailed(f"✘ {exercise}: it took too long and was stopped.")
         verdict = self._judge(exercise, answer)
         if not verdict.passed:
             raise CheckFailed(text_of(verdict)) from None
