@@ -184,7 +184,7 @@ def test_text_on_stderr_costs_nothing(graded_class: GradedClass) -> None:
 
 def test_an_endless_loop_costs_its_exercise_alone(graded_class: GradedClass) -> None:
     points = record_of(graded_class.course, "juniper").points
-    assert points == {**EXERCISES, "attention_scores": 0.0}
+    assert points == {**EXERCISES, "self_attention": 0.0}
 
 
 def test_an_unfinished_run_leaves_no_half_file(graded_class: GradedClass) -> None:
