@@ -26,6 +26,7 @@ WRITTEN = (
     "Divided by sqrt(d) the scores keep a variance of about 1; without it they grow with d, the "
     "softmax saturates and training stands still."
 )
+MARKER = ".sample-class"
 ON_TIME, LATE = timedelta(days=-1), timedelta(hours=2, minutes=10)  # from the due date
 
 
@@ -61,12 +62,24 @@ def make_class(root: Path, into: Path, size: int | None = None, mix: str = "") -
         samples = _enlarged(samples, size, mix)
     for topic in {sample.topic for sample in samples}:
         read_notebook(Course.at(root).release_notebook(topic))  # Trouble where it is missing
+    _claim(into)
     try:
+        (into / MARKER).write_text("A sample class lies here, and may be written over.\n")
         for sample in samples:
             write_submission(root, into, sample)
     except OSError as error:
         raise Trouble(f"Cannot write to {into}: {error.strerror or error}.") from error
     return len(samples)
+
+
+def _claim(into: Path) -> None:
+    """Trouble where `into` holds submissions of real students, which must not be overwritten."""
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+        if any(into.iterdir()) and not (into / MARKER).exists():
+            raise Trouble(f"{into} is not empty, and holds no sample class: name another folder.")
+    except OSError as error:
+        raise Trouble(f"Cannot write to {into}: {error.strerror or error}.") from error
 
 
 def _enlarged(samples: list[Sample], size: int, mix: str) -> list[Sample]:

@@ -960,7 +960,7 @@ def test_a_larger_class_has_its_size_and_shares(course: Course) -> None:
 
 def test_students_of_a_larger_class_have_names_of_their_own(course: Course, tmp_path: Path) -> None:
     assert make_class(course.root, tmp_path, 3, "reference") == 3
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == [
         "student-0001",
         "student-0002",
         "student-0003",
@@ -973,6 +973,15 @@ def test_students_of_a_larger_class_have_names_of_their_own(course: Course, tmp_
 def test_a_mix_that_is_none_is_refused(mix: str, course: Course, tmp_path: Path) -> None:
     with pytest.raises(Trouble, match=f"--mix: '{mix}' is not KIND=SHARE"):
         make_class(course.root, tmp_path, 3, mix)
+
+
+def test_a_sample_class_never_overwrites_real_submissions(course: Course, tmp_path: Path) -> None:
+    real = tmp_path / "alder" / TOPIC / f"{TOPIC}.ipynb"
+    real.parent.mkdir(parents=True)
+    real.write_text("a student's work")
+    with pytest.raises(Trouble, match="is not empty, and holds no sample class"):
+        make_class(course.root, tmp_path)
+    assert real.read_text() == "a student's work"
 
 
 def test_a_mix_needs_a_size(course: Course, tmp_path: Path) -> None:
