@@ -55,6 +55,8 @@ def try_answers(
     secret = build_cases(TOPICS[topic], secrets.randbits(32) if seed is None else seed)
     cases = build_public_cases(TOPICS[topic]).joined_with(secret)
     for file, verdicts in try_files(cases, files):
+        if not as_json and len(files) > 1:
+            typer.echo(f"{file}")
         for verdict in verdicts:
             entry = {"file": str(file), "topic": topic, **verdict.to_data()}
             typer.echo(json.dumps(entry, ensure_ascii=False) if as_json else text_of(verdict))

@@ -27,10 +27,10 @@ def prepare_lab(root: Path, folder: Path | None = None) -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    if target.exists():
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
+    """A notebook that is there belongs to the student; the files made for it are kept new."""
     if source.is_dir():
-        shutil.copytree(source, target)
-    else:
+        for inner in source.iterdir():
+            _copy(inner, target / inner.name)
+    elif not (target.exists() and target.suffix == ".ipynb"):
+        target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target)

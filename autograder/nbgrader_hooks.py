@@ -125,7 +125,7 @@ def grade_rows(gradebook: Gradebook) -> list[dict[str, Any]]:
     """A row for each student and assignment, with nbgrader's columns."""
     rows = []
     for assignment in gradebook.assignments:
-        for student in gradebook.students:
+        for student in sorted(gradebook.students, key=lambda student: str(student.id)):
             row = dict.fromkeys(FIELDS, "")
             row |= {
                 "assignment": assignment.name,

@@ -585,7 +585,7 @@ SELF_ATTENTION = Exercise(
     misconceptions=[
         Misconception(
             "swapped-roles",
-            "Two of queries, keys and values are exchanged. Queries come from w_q and ask, keys "
+            "Queries, keys and values are not in their places. Queries come from w_q and ask, keys "
             "come from w_k and are compared with, values come from w_v and are averaged: "
             "attention(x @ w_q, x @ w_k, x @ w_v).",
             [_with_roles(*roles) for roles in _OTHER_ROLES],

@@ -122,7 +122,7 @@ def standing(course: Course, submission: Submission) -> Standing:
             grade.max_score
             for notebook in entered.notebooks
             for grade in notebook.grades
-            if grade.needs_manual_grade
+            if grade.needs_manual_grade and grade.manual_score is None
         ]
         late = timedelta(seconds=round(entered.total_seconds_late))
         return Standing(entered.score, entered.max_score, sum(waiting), late)

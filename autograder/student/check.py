@@ -12,10 +12,12 @@ from autograder.student.cases import CaseSet
 from autograder.student.channel import Channel, answer_questions
 from autograder.student.evaluation import Evaluator
 from autograder.student.judge import in_time, judge
+from autograder.student.tensors import MalformedData
 from autograder.student.verdicts import Verdict, points_text, with_faults_below
 
 CASES_FILE = "public_cases.safetensors"
 _WIDTH = 96
+_FETCH_AGAIN = "Fetch the assignment's folder again, and keep its files together."
 
 
 class CheckFailed(AssertionError):
@@ -33,7 +35,10 @@ def load_check(topic: str, folder: str | Path | None = None) -> Check:
         data = bytes(channel.receive()["cases"].tolist())
     else:
         data = _find_cases(topic, folder).read_bytes()
-    cases = CaseSet.from_bytes(data)
+    try:
+        cases = CaseSet.from_bytes(data)
+    except MalformedData as error:
+        raise CheckFailed(f"{CASES_FILE} is damaged ({error}). {_FETCH_AGAIN}") from None
     if cases.topic != topic:
         raise CheckFailed(f"{CASES_FILE} holds the cases of {cases.topic}, not of {topic}.")
     return Check(cases, channel)
@@ -105,7 +110,7 @@ def text_of(verdict: Verdict) -> str:
 
 def _wrapped(line: str) -> str:
     """Wrapped at spaces, but never inside a shape, a quotient or a piece of code."""
-    glue = re.sub(r"\([^()]*\)|`[^`]*`|\w+ / \w+", lambda match: match[0].replace(" ", "\0"), line)
+    glue = re.sub(r"\([\d, ]*\)|`[^`]*`|\w+ / \w+", lambda match: match[0].replace(" ", "\0"), line)
     filled = textwrap.fill(glue, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return filled.replace("\0", " ")
 
@@ -120,5 +125,5 @@ def _find_cases(topic: str, folder: str | Path | None) -> Path:
             return place / CASES_FILE
     raise CheckFailed(
         f"{CASES_FILE} is missing: it came with the assignment and belongs beside the notebook. "
-        "Fetch the assignment's folder again, and keep its files together."
+        + _FETCH_AGAIN
     )

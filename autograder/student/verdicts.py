@@ -13,7 +13,7 @@ GENERIC_DIAGNOSES = {
     "NotImplementedError.",
     "raised": "Your code raised an exception.",
     "wrong-type": "What came back is not of the type asked for. (Where it is None, a return is "
-    "missing.)",
+    "missing; where it is one tensor of two, `return output, weights` gives both.)",
     "wrong-shape": "The shape of the result is not the one asked for. Write the shape of every "
     "intermediate tensor beside its line and find where the two part.",
     "wrong-dtype": "The values are right, but their dtype is not: the result should have the "
@@ -21,7 +21,7 @@ GENERIC_DIAGNOSES = {
     "nan": "The result holds NaN where it should hold numbers. Look for inf - inf, inf / inf, "
     "0 / 0 or 0 * inf.",
     "input-changed": "Your code changes its own input. The caller still needs it: make a new "
-    "tensor instead of working in place (no `-=`, no `x[...] = ...`, no method that ends on `_`).",
+    "tensor instead of working in place (no `-=`, no `x[...] = ...`, no method that ends in `_`).",
     "result-changed": "What an earlier call returned changed when the function was called again: "
     "it must not hand out a buffer that it uses again.",
     "no-gradient": "The values are right, the gradients are not: something cuts the graph or goes "
@@ -99,8 +99,8 @@ def _pointing_at(verdict: Verdict, below: list[Verdict]) -> Verdict:
         message += f"\n{_listed(unfilled)} not filled in yet: your code may have called that."
     if failing:
         message += (
-            f"\n{_listed(failing, 'does', 'do')} not pass either: where your code builds on that, "
-            "the fault may lie there."
+            f"\n{_listed(failing, 'does', 'do')} not pass either: where your code calls that, the "
+            "fault may lie there."
         )
     return replace(verdict, message=message)
 
