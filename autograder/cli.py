@@ -199,6 +199,10 @@ def known_topics(topics: list[str] | None) -> list[str]:
 
 def check_readable(file: Path) -> None:
     """End with a sentence where a file cannot be read as text."""
+    if file.exists() and not file.is_file():
+        fail(f"cannot read {file}: it is no file")
+    if file.suffix == ".ipynb":
+        fail(f"{file} is a notebook: `try` judges Python files, `grade` judges notebooks")
     try:
         file.read_text(encoding="utf-8")
     except OSError as error:

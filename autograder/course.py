@@ -49,6 +49,16 @@ def grade_id_of(cell: NotebookNode) -> str:
     return str(given.get("grade_id", "")) if isinstance(given, dict) else ""
 
 
+def parse_time(text: str) -> datetime:
+    """A time as nbgrader keeps it, in UTC, unsaid; ValueError where it is none.
+
+    By ourselves: nbgrader takes an offset, and a zone that it does not know, for UTC.
+    """
+    iso = re.sub(r"\s*(?:UTC|Z)$", "+00:00", text.strip())
+    time = datetime.fromisoformat(re.sub(r"\s+(?=[+-]\d\d:?\d\d$)", "", iso))
+    return time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
+
+
 def course_root() -> Path:
     """The nearest folder at or above the working directory that holds a course."""
     here = Path.cwd()
@@ -135,16 +145,13 @@ class Course:
         given = self.options().due_dates.get(topic)
         if not given:
             return None
-        # By ourselves: nbgrader takes an offset, and a zone that it does not know, for UTC.
-        iso = re.sub(r"\s*(?:UTC|Z)$", "+00:00", given.strip())
         try:
-            due = datetime.fromisoformat(re.sub(r"\s+(?=[+-]\d\d:?\d\d$)", "", iso))
+            return parse_time(given)
         except ValueError as error:
             raise Trouble(
                 f"{CONFIG_FILE}: {given!r} is no due date for {topic}; write it as "
                 "'2026-10-12 23:59:00 UTC' or '2026-10-12 23:59:00 +02:00'."
             ) from error
-        return due if due.tzinfo is None else due.astimezone(UTC).replace(tzinfo=None)
 
     def _file_config(self) -> Any:
         # nbgrader starts alembic by name, which lies beside the running Python.

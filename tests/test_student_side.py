@@ -26,7 +26,13 @@ from autograder.runner.session import Session, conclude
 from autograder.student.cases import CaseSet, Outcome, Question, Response, to_data
 from autograder.student.channel import LARGEST_MESSAGE, Channel, ChannelClosed, answer_questions
 from autograder.student.check import Check, CheckFailed
-from autograder.student.evaluation import Evaluator, TimeLimitReached, as_outcome, time_limit
+from autograder.student.evaluation import (
+    TIME_LIMIT,
+    Evaluator,
+    TimeLimitReached,
+    as_outcome,
+    time_limit,
+)
 from autograder.student.tensors import DTYPES, MalformedData, pack, unpack
 from autograder.student.verdicts import FAILED, MISSING, PASSED, Verdict
 from solutions import self_attention as reference
@@ -491,7 +497,7 @@ def test_an_endless_loop_is_stopped(answer: Any) -> None:
     response = ask(answer, seconds=0.3)
     assert time.monotonic() - started < 5
     assert response.plain.raised is not None
-    assert response.plain.raised.type == "TimeLimit"
+    assert response.plain.raised.type == TIME_LIMIT
 
 
 def test_a_time_limit_leaves_nothing_behind() -> None:

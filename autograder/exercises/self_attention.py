@@ -262,8 +262,8 @@ ATTENTION_SCORES = Exercise(
         ),
         Misconception(
             "multiplied",
-            "You multiply by sqrt(d) where you should divide: the scores grow twice as fast with d "
-            "instead of not at all.",
+            "You multiply by sqrt(d) where you should divide: the spread of the scores grows as d "
+            "instead of staying at 1.",
             [_scores_over(lambda q, k: 1 / math.sqrt(q.shape[-1]))],
         ),
         Misconception(
@@ -297,16 +297,20 @@ def attention_cases(draw: Draw) -> Iterator[Posed]:
 
 
 def _large_attention(draw: Draw, leading: list[int]) -> dict[str, Tensor]:
-    """Queries of which one finds its scores all large, one all very negative; no two are close."""
-    t, s, d, d_v = 2, 4, 5, 3
+    """Queries of which one finds its scores all large, one all very negative; no two are close.
+
+    All entries are whole numbers and sqrt(d) is 2, so that the scores come out the same however
+    they are computed: at 1e4 a rounding in the last place would already show in the weights.
+    """
+    t, s, d, d_v = 2, 3, 4, 5
     direction = draw.signs(d)
     lengths = torch.tensor(draw.permutation(s)) + 1.0
     k = (lengths.unsqueeze(-1) * direction).expand(*leading, s, d)
-    size = LARGEST_SCORE / (s * math.sqrt(d))  # q kᵀ / sqrt(d) is at most LARGEST_SCORE
+    size = LARGEST_SCORE // (s * math.sqrt(d))  # q kᵀ / sqrt(d) is at most LARGEST_SCORE
     q = (torch.tensor([[size], [-size]]) * direction).expand(*leading, t, d)
     return {
-        "q": q + draw.normal(*leading, t, d) * 0.1,
-        "k": k + draw.normal(*leading, s, d) * 0.1,
+        "q": q + (draw.normal(*leading, t, d) * 3).round(),
+        "k": k.contiguous(),
         "v": draw.normal(*leading, s, d_v),
     }
 
@@ -384,7 +388,8 @@ OVER_QUERIES = Misconception(
 )
 UNSTABLE = Misconception(
     "unstable",
-    "Your weights are right for moderate scores and overflow for large ones. Subtract each row's "
+    "Your weights are right for moderate scores and go wrong for large ones: exp overflows above "
+    "88, and is 0 far below the maximum. Subtract each row's "
     "maximum before exp, or use your `softmax` from above once it passes.",
     [_unstable_attention],
 )
@@ -508,15 +513,15 @@ def _large_projected(draw: Draw, leading: list[int]) -> dict[str, Tensor]:
 
     The score of tokens i and j is proportional to the product of their lengths along it.
     """
-    d_model, d_head, d_v = 4, 5, 2
+    d_model, d_head, d_v = 4, 16, 2  # all whole numbers, and sqrt(d_head) is 4
     lengths = torch.tensor([3.0, 1.0, -2.0])[torch.tensor(draw.permutation(3))]
     direction, head = draw.signs(d_model), draw.signs(d_head)
     along = direction.unsqueeze(-1) * head / d_model  # direction @ along is head
-    size = LARGEST_SCORE / (9 * math.sqrt(d_head))  # 9: the largest product of two lengths
+    size = LARGEST_SCORE // (9 * math.sqrt(d_head))  # 9: the largest product of two lengths
     return {
-        "x": lengths.unsqueeze(-1) * direction + draw.normal(*leading, 3, d_model) * 0.05,
+        "x": (lengths.unsqueeze(-1) * direction).expand(*leading, 3, d_model).contiguous(),
         "w_q": along * size,
-        "w_k": along + draw.normal(d_model, d_head) * 0.01,
+        "w_k": along,
         "w_v": draw.normal(d_model, d_v) / math.sqrt(d_model),
     }
 

@@ -8,6 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from autograder.build.release import read_notebook
 from autograder.course import Course, GradingOptions, Trouble
+from autograder.exercises import TOPICS
 from autograder.grading.gradebook import (
     enter_assignment,
     explained_errors,
@@ -42,6 +44,8 @@ from autograder.grading.submissions import (
     hash_of_notebook,
     read_submission,
     repair,
+    shown,
+    stray_entries,
 )
 
 
@@ -90,24 +94,36 @@ def grade_class(course: Course, topics: list[str], progress: Progress) -> list[R
             if topic in present:
                 enter_assignment(course, topic)
         results = _grade_all(course, submissions, progress)
+        if set(topics) == set(TOPICS):
+            results += [_misplaced(*stray) for stray in stray_entries(course, TOPICS)]
         write_grades(course)
     return sorted(results, key=lambda result: (result.topic, result.student))
 
 
+def _misplaced(student: str, name: str, reason: str) -> Result:
+    return Result(student, name, ungradable=reason)
+
+
 @dataclass(frozen=True)
 class _Work:
-    """A submission that must be run: repaired, with the hashes that its record will carry."""
+    """A submission, repaired; with the record of just that, where there is one."""
 
     submission: Submission
     notebook: NotebookNode
     files: dict[str, bytes]
     judge_hash: str
     repairs: list[str]
+    record: Record | None
 
     def do(self, options: GradingOptions) -> Record:
         given = self.submission
         record = make_record(
-            given.student, given.topic, self.notebook, self.files, self.judge_hash, options
+            given.student,
+            given.topic,
+            deepcopy(self.notebook),
+            self.files,
+            self.judge_hash,
+            options,
         )
         record.repairs = self.repairs
         return record
@@ -128,12 +144,13 @@ def _grade_all(course: Course, submissions: list[Submission], progress: Progress
             prepared = _guarded(_prepare, course, submission)
             if isinstance(prepared, Result):
                 done(prepared)
-            elif isinstance(prepared, Record):
-                done(_guarded(_enter, course, submission, prepared, False))
+            elif prepared.record is not None:
+                done(_guarded(_enter, course, submission, prepared, prepared.record, False))
             else:
                 running[pool.submit(prepared.do, options)] = prepared
         for future in _as_they_end(running):
-            done(_guarded(_finish, course, running[future].submission, future))
+            work = running[future]
+            done(_guarded(_finish, course, work.submission, work, future))
     finally:
         pool.shutdown(cancel_futures=True)  # where one error ends the run, no other is begun
     return results
@@ -146,21 +163,21 @@ def _as_they_end(running: Iterable[Future[Record]]) -> Iterable[Future[Record]]:
         yield from ended
 
 
-def _prepare(course: Course, submission: Submission) -> Result | Record | _Work:
-    """What is to be done about a submission: nothing more, enter its record again, or run it."""
+def _prepare(course: Course, submission: Submission) -> Result | _Work:
+    """Read and repair a submission, and look for its record; a result where it cannot be graded."""
     try:
         submitted = read_submission(submission)
+        files = files_beside(submission)
     except Ungradable as reason:
         withdraw(course, submission)
-        return Result(submission.student, submission.topic, ungradable=str(reason))
+        return Result(shown(submission.student), submission.topic, ungradable=str(reason))
     release = read_notebook(course.release_notebook(submission.topic))
     notebook, repairs = repair(submitted, release)
-    files = files_beside(submission)
     judge_hash = hash_of_judge(submission.topic, release)
     record = load_record(course.records, submission.topic, submission.student)
-    if record and record.fits(hash_of_notebook(notebook), hash_of_files(files), judge_hash):
-        return record
-    return _Work(submission, notebook, files, judge_hash, repairs)
+    if record and not record.fits(hash_of_notebook(notebook), hash_of_files(files), judge_hash):
+        record = None
+    return _Work(submission, notebook, files, judge_hash, repairs, record)
 
 
 def _guarded(
@@ -182,19 +199,21 @@ def _guarded(
 
 def _broken(submission: Submission, error: Exception) -> Result:
     reason = f"{type(error).__name__}: {error}"
-    return Result(submission.student, submission.topic, broken=reason)
+    return Result(shown(submission.student), submission.topic, broken=shown(reason))
 
 
-def _finish(course: Course, submission: Submission, future: Future[Record]) -> Result:
+def _finish(course: Course, submission: Submission, work: _Work, future: Future[Record]) -> Result:
     record = future.result()
     save_record(course.records, record)
-    return _enter(course, submission, record, fresh=True)
+    return _enter(course, submission, work, record, fresh=True)
 
 
-def _enter(course: Course, submission: Submission, record: Record, fresh: bool) -> Result:
+def _enter(
+    course: Course, submission: Submission, work: _Work, record: Record, fresh: bool
+) -> Result:
     """Write a record to the gradebook and the feedback, unless both hold it already."""
     if fresh or not is_entered(course, submission):
-        trouble = run_nbgrader(course, submission)
+        trouble = run_nbgrader(course, submission, work.notebook, work.files)
         if trouble:
             return Result(submission.student, submission.topic, broken=trouble)
     return _result(course, submission, record, fresh)

@@ -8,18 +8,21 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import cast
 
+import nbformat
+from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import NbGraderAPI
 from nbgrader.utils import parse_utc
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.build.release import generate, reason_in
-from autograder.course import Course, Trouble
+from autograder.course import Course, Trouble, parse_time
 from autograder.grading.records import record_path
-from autograder.grading.submissions import Submission
+from autograder.grading.submissions import TIMESTAMP_FILE, Submission, is_usable_name
 from autograder.nbgrader_hooks import grade_rows, write_csv
 
 
@@ -71,17 +74,42 @@ def is_entered(course: Course, submission: Submission) -> bool:
         return not ungraded and entered.timestamp == _timestamp(submission)
 
 
-def _timestamp(submission: Submission) -> object:
-    file = submission.folder / "timestamp.txt"
+def _timestamp(submission: Submission) -> datetime | None:
+    """When it was handed in (UTC); None where timestamp.txt does not say so."""
+    file = submission.folder / TIMESTAMP_FILE
     try:
-        return parse_utc(file.read_text().strip()) if file.is_file() else None
-    except (ValueError, OSError):
+        text = file.read_text().strip()
+        try:
+            return parse_time(text)
+        except ValueError:  # a zone by its name, or a way of writing that the exchange has not
+            return cast(datetime, parse_utc(text))
+    except (ValueError, OverflowError, OSError):
         return None
 
 
-def run_nbgrader(course: Course, submission: Submission) -> str:
-    """nbgrader's autograde and generate_feedback for one submission; what failed, or nothing."""
-    api = NbGraderAPI(config=course.config())
+def run_nbgrader(
+    course: Course, submission: Submission, notebook: NotebookNode, files: dict[str, bytes]
+) -> str:
+    """nbgrader's autograde and generate_feedback for one submission; what failed, or nothing.
+
+    nbgrader is handed a copy that holds the repaired notebook and plain files alone: it stumbles
+    over pipes, broken links and odd timestamps, and takes every time zone for UTC.
+    """
+    config = course.config()
+    with tempfile.TemporaryDirectory(prefix="submission-") as folder:
+        copy = Path(folder) / submission.student / submission.topic
+        copy.mkdir(parents=True)
+        for name, data in files.items():
+            (copy / name).write_bytes(data)
+        nbformat.write(notebook, copy / submission.notebook.name)
+        handed_in = _timestamp(submission)
+        if handed_in is not None:
+            (copy / TIMESTAMP_FILE).write_text(f"{handed_in} UTC")
+        config.CourseDirectory.submitted_directory = folder
+        return _run_steps(NbGraderAPI(config=config), submission)
+
+
+def _run_steps(api: NbGraderAPI, submission: Submission) -> str:
     for step in (api.autograde, api.generate_feedback):
         outcome = step(submission.topic, submission.student, force=True)
         if not outcome["success"]:
@@ -94,6 +122,8 @@ def run_nbgrader(course: Course, submission: Submission) -> str:
 
 def withdraw(course: Course, submission: Submission) -> None:
     """Take away what an earlier, gradable version of a submission left."""
+    if not is_usable_name(submission.student):
+        return
     for step in ("autograded", "feedback"):
         shutil.rmtree(
             course.into / step / submission.student / submission.topic, ignore_errors=True

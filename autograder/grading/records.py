@@ -99,7 +99,7 @@ def save_record(records: Path, record: Record) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     data = asdict(record) | {"format": FORMAT}
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(data, ensure_ascii=False, indent=1), encoding="utf-8")
+    partial.write_text(json.dumps(data, indent=1), encoding="ascii")
     os.replace(partial, path)
 
 

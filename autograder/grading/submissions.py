@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import os
 import re
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 import nbformat
@@ -17,6 +19,7 @@ from nbformat.validator import normalize
 
 from autograder.course import Course, grade_id_of
 
+TIMESTAMP_FILE = "timestamp.txt"
 LARGEST_FILE = 20 * 2**20  # bytes
 _CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _KEPT_METADATA = {
@@ -46,23 +49,68 @@ def find_submissions(course: Course, topic: str) -> list[Submission]:
     if not course.submitted.is_dir():
         return []
     folders = sorted(place / topic for place in course.submitted.iterdir())
-    return [Submission(folder.parent.name, topic, folder) for folder in folders if folder.is_dir()]
+    return [Submission(folder.parent.name, topic, folder) for folder in folders if _exists(folder)]
 
 
-def stray_folders(course: Course, topics: Iterable[str]) -> list[str]:
-    """Folders in `submitted`/STUDENT that have the name of no topic, and so are not graded."""
-    if not course.submitted.is_dir():
-        return []
-    students = [place for place in course.submitted.iterdir() if place.is_dir()]
-    found = [folder for place in students for folder in place.iterdir() if folder.is_dir()]
-    return sorted(f"{at.parent.name}/{at.name}" for at in found if at.name not in topics)
+def _exists(folder: Path) -> bool:
+    """Whether it is there; one that may not be looked into is, and will be named."""
+    try:
+        return folder.is_dir()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+
+
+def stray_entries(course: Course, topics: Iterable[str]) -> list[tuple[str, str, str]]:
+    """What lies in `submitted`/STUDENT and belongs to no topic: student, name, and the reason."""
+    known, found = list(topics), []
+    for student in sorted(place for place in course.submitted.iterdir() if _is_folder(place)):
+        name = shown(student.name)
+        for entry in sorted(student.iterdir()):
+            if entry.suffix == ".ipynb":
+                right = f"{name}/{known[0]}/{known[0]}.ipynb"
+                found.append((name, shown(entry.name), f"it should lie in a folder, as {right}"))
+            elif entry.name not in known and _is_folder(entry):
+                near = get_close_matches(entry.name, known, 1)
+                meant = f" (meant: {near[0]}?)" if near else ""
+                found.append((name, shown(entry.name), f"there is no topic of that name{meant}"))
+            elif entry.name in known and not _is_folder(entry):
+                found.append((name, entry.name, "it is a file, where a folder should be"))
+    return found
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir() and os.access(path, os.R_OK | os.X_OK)
+    except OSError:
+        return False
+
+
+def shown(text: str) -> str:
+    """As it can be printed: what is no Unicode becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def is_usable_name(student: str) -> bool:
+    """Whether nbgrader, the gradebook and the disk can take it."""
+    try:
+        short = len(student.encode()) <= 200
+    except UnicodeEncodeError:
+        return False
+    return short and student.isprintable() and not set(student) & set("*?[]")
 
 
 def read_submission(submission: Submission) -> NotebookNode:
     """The notebook as submitted, upgraded to the current format; Ungradable where it is none."""
     path = submission.notebook
-    if set(submission.student) & set("*?[]"):
-        raise Ungradable("the folder's name holds one of * ? [ ], which nbgrader cannot take")
+    if not is_usable_name(submission.student):
+        raise Ungradable(
+            "the name of the student's folder cannot be used: it is longer than 200 bytes, no "
+            "Unicode, or holds a line break or one of * ? [ ]"
+        )
+    if not os.access(submission.folder, os.R_OK | os.X_OK):
+        raise Ungradable("the folder cannot be read")
     _check_file(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -77,7 +125,8 @@ def read_submission(submission: Submission) -> NotebookNode:
         raise Ungradable(f"{path.name} cannot be read ({error.strerror})") from error
     if not isinstance(raw, dict) or type(raw.get("nbformat")) is not int:
         raise Ungradable(f"{path.name} is JSON, but not a notebook")
-    return _as_notebook(path.name, text)
+    # What is no Unicode (half a surrogate pair) could not be written again.
+    return _as_notebook(path.name, shown(json.dumps(raw, ensure_ascii=False)))
 
 
 def _check_file(path: Path) -> None:
@@ -107,14 +156,18 @@ def _as_notebook(name: str, text: str) -> NotebookNode:
 
 def files_beside(submission: Submission) -> dict[str, bytes]:
     """The plain files that came with the notebook, to lie beside it when it runs."""
-    return {
-        path.name: path.read_bytes()
-        for path in sorted(submission.folder.iterdir())
-        if path.is_file()
-        and not path.is_symlink()
-        and path != submission.notebook
-        and path.stat().st_size <= LARGEST_FILE
-    }
+    try:
+        return {
+            path.name: path.read_bytes()
+            for path in sorted(submission.folder.iterdir())
+            if path.is_file()
+            and not path.is_symlink()
+            and path.name not in (submission.notebook.name, TIMESTAMP_FILE)
+            and path.name.isprintable()
+            and path.stat().st_size <= LARGEST_FILE
+        }
+    except OSError as error:
+        raise Ungradable(f"a file cannot be read ({error.strerror}: {error.filename})") from error
 
 
 def repair(notebook: NotebookNode, release: NotebookNode) -> tuple[NotebookNode, list[str]]:
@@ -134,7 +187,7 @@ def repair(notebook: NotebookNode, release: NotebookNode) -> tuple[NotebookNode,
         if name in seen:
             notes.append(f"cell {name} was there twice: the last one counts")
         if original is None or name in seen:
-            cell.metadata.pop("nbgrader", None)
+            cell.metadata = NotebookNode()  # nothing in it decides anything here
             continue
         seen.add(name)
         if _is_locked(original) and (cell.source, cell.cell_type) != (

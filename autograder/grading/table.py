@@ -10,9 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from autograder.course import Course
-from autograder.exercises import TOPICS
 from autograder.grading.classrun import Result
-from autograder.grading.submissions import stray_folders
 from autograder.student.verdicts import points_text
 
 console = Console()
@@ -66,9 +64,6 @@ def print_table(results: list[Result], course: Course) -> None:
     wide = console if console.is_terminal else Console(width=140)
     wide.print(table)
     print(_closing_line(results, course))
-    strays = stray_folders(course, TOPICS)
-    if strays:
-        print(f"Left alone, since there is no topic of that name: {', '.join(strays)}.")
 
 
 def points_of(result: Result) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import math
 import os
@@ -11,10 +12,11 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
@@ -25,7 +27,7 @@ from autograder.runner.session import GRACE, Session, conclude
 from autograder.student.cases import CaseSet, Response
 from autograder.student.channel import DESCRIPTOR_VARIABLE, Channel
 from autograder.student.check import text_of
-from autograder.student.verdicts import Verdict
+from autograder.student.verdicts import FAILED, Verdict
 
 _log = logging.getLogger("autograder.kernel")
 _log.setLevel(logging.CRITICAL)  # nbclient logs what we report ourselves
@@ -50,7 +52,27 @@ class NotebookRun:
         return {check_id(name): name for name in self.secret.specs}
 
     def verdicts(self) -> list[Verdict]:
-        return conclude(self.secret, self.responses)
+        return [
+            self._unanswered(verdict) if verdict.exercise not in self.responses else verdict
+            for verdict in conclude(self.secret, self.responses)
+        ]
+
+    def _unanswered(self, verdict: Verdict) -> Verdict:
+        """Why no answer came: the name is not defined, or the check itself did not run."""
+        error = self._error_of(check_id(verdict.exercise))
+        if error is None:
+            reason = "it did not ask for one; was `check` replaced?"
+        elif error.ename == "NameError" and f"'{verdict.exercise}'" in error.evalue:
+            return verdict
+        else:
+            reason = f"it ended with {error.ename}: {error.evalue[:200]}"
+        text = f"The check cell gave no answer to judge: {reason}"
+        return replace(verdict, status=FAILED, diagnosis="raised", message=text)
+
+    def _error_of(self, name: str) -> NotebookNode | None:
+        cells = [cell for cell in self.notebook.cells if grade_id_of(cell) == name]
+        outputs = [output for cell in cells for output in cell.get("outputs", [])]
+        return next((output for output in outputs if output.output_type == "error"), None)
 
 
 def run_notebook(
@@ -97,11 +119,14 @@ async def _run_in_one_kernel(run: NotebookRun) -> bool:
                 session.open(run.exercise_of.get(grade_id_of(cell)))
                 try:
                     await client.async_execute_cell(cell, index)
+                    died = client.is_leaving
                 except (DeadKernelError, CellTimeoutError):
-                    _note_death(run, index)
-                    return False
+                    died = True
                 finally:
                     session.open(None)
+                if died:
+                    _note_death(run, index)
+                    return False
     return True
 
 
@@ -119,9 +144,25 @@ class _Client(NotebookClient):
             record_timing=False,
             shutdown_kernel="immediate",
             error_on_timeout=_TIMED_OUT,
-            on_cell_executed=_keep_error,
+            on_cell_executed=self._look_at_reply,
             **options,
         )
+        self.is_leaving = False  # the kernel was told to, by exit() or quit()
+
+    def _look_at_reply(
+        self, cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]
+    ) -> None:
+        _keep_error(cell, execute_reply["content"])
+        _drop_invalid(cell)
+        payload = execute_reply["content"].get("payload") or []
+        self.is_leaving = any(item.get("source") == "ask_exit" for item in payload)
+
+    def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> Any:
+        """As nbclient does; but a message that is malformed is left out, whoever sent it."""
+        try:
+            return super().process_message(msg, cell, cell_index)
+        except (KeyError, TypeError, ValueError, AttributeError, nbformat.ValidationError):
+            return None
 
 
 _TIMED_OUT = {
@@ -131,10 +172,23 @@ _TIMED_OUT = {
 }
 
 
-def _keep_error(cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]) -> None:
+def _drop_invalid(cell: NotebookNode) -> None:
+    """Leave out outputs that no notebook may hold, and say so: they must not cost the others."""
+    valid = []
+    for output in cell.outputs:
+        try:
+            nbformat.validate(nbformat.from_dict(output), "output", version=4)
+            json.dumps(output).encode()
+            valid.append(output)
+        except (nbformat.ValidationError, TypeError, ValueError, RecursionError):
+            text = "(An output that is not valid was left out here.)\n"
+            valid.append(new_output("stream", name="stdout", text=text))
+    cell.outputs = valid
+
+
+def _keep_error(cell: NotebookNode, content: dict[str, Any]) -> None:
     """Put an error that only the reply tells of among the cell's outputs: a time-out, in place of
     the KeyboardInterrupt that it came to."""
-    content = execute_reply["content"]
     if content["status"] != "error":
         return
     if content["ename"] == _TIMED_OUT["ename"]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -49,6 +50,12 @@ def watch(groups: list[str]) -> Iterator[list[str]]:
 
     with _Functions(note), _Operators(note):
         yield seen
+
+
+def warm_up() -> None:
+    """Let torch import what watching needs, a second's worth, before any answer is timed."""
+    with watch([]):
+        torch.ones(1).exp()
 
 
 class _Functions(TorchFunctionMode):

@@ -219,7 +219,8 @@ def _raised(data: Any) -> Raised | None:
     texts = [data[name] for name in ("type", "message", "line", "where")]
     _require(all(isinstance(text, str) for text in texts), "an exception's texts are strings")
     _require(isinstance(data["is_stub"], bool), "a flag is true or false")
-    return Raised(**data)
+    kind, message, line, where = (text.encode("utf-8", "replace").decode() for text in texts)
+    return Raised(kind, message, line, where, data["is_stub"])
 
 
 def _require(holds: bool, what: str) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from autograder.student.bans import warm_up
 from autograder.student.cases import CaseSet
 from autograder.student.channel import Channel, answer_questions
-from autograder.student.evaluation import Evaluator
+from autograder.student.evaluation import Evaluator, kept_modes
 from autograder.student.judge import in_time, judge
 from autograder.student.tensors import MalformedData
 from autograder.student.verdicts import Verdict, points_text, with_faults_below
@@ -29,6 +30,7 @@ class CheckFailed(AssertionError):
 
 def load_check(topic: str, folder: str | Path | None = None) -> Check:
     """The check of a topic's notebook; its public cases lie beside the notebook, or in `folder`."""
+    warm_up()
     channel = Channel.inherited()
     if channel is not None:
         channel.send({"type": "public"})
@@ -90,10 +92,11 @@ def judge_answer(cases: CaseSet, exercise: str, answer: Callable[..., Any]) -> V
     spec = cases.specs[exercise]
     evaluator = Evaluator(answer, spec.banned, spec.time_limit)
     responses = []
-    for case in cases.cases[exercise]:
-        responses.append(evaluator(case.question))
-        if not in_time(responses[-1]):
-            break
+    with kept_modes():
+        for case in cases.cases[exercise]:
+            responses.append(evaluator(case.question))
+            if not in_time(responses[-1]):
+                break
     return judge(spec, cases.cases[exercise], responses)
 
 

@@ -28,7 +28,7 @@ from autograder.student.bans import watch
 from autograder.student.cases import Outcome, Question, Raised, Response
 from autograder.student.tensors import DTYPE_NAMES
 
-TIME_LIMIT = "TimeLimit"  # the `Raised.type` of an answer that was stopped
+TIME_LIMIT = "time limit"  # the `Raised.type` of an answer that was stopped; no class has it
 _LONGEST_TEXT = 300
 _MOST_ENTRIES = 2**20  # of a tensor that is worth comparing
 _NOT_THE_STUDENTS = (
@@ -84,10 +84,10 @@ class Evaluator:
             if isinstance(value, Tensor) and value.is_floating_point()
         }
         # Not the leaves themselves: in-place work on a leaf is an error of its own.
-        copies = {name: leaf.clone() for name, leaf in leaves.items()}
-        inputs = {**fresh_copies(question.arguments), **copies}
         gradients: dict[str, Tensor | None] = dict.fromkeys(leaves)
-        with torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad():
+            copies = {name: leaf.clone() for name, leaf in leaves.items()}
+            inputs = {**fresh_copies(question.arguments), **copies}
             traced, returned = self._call(lambda: self.answer(**inputs))
             if traced.raised is not None and self.seconds_left > 0:
                 # Where the same call works without gradients, it is they that cannot be had.
@@ -237,7 +237,8 @@ def describe(error: BaseException, answer: Any = None) -> Raised:
 
 def _text_of(error: BaseException) -> str:
     try:
-        return str(error).strip()[:_LONGEST_TEXT]
+        text = str(error).strip()[:_LONGEST_TEXT]
+        return text.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be written
     except Exception:  # a student's own exception may fail to tell itself
         return ""
 
@@ -328,6 +329,17 @@ def time_limit(seconds: float) -> Iterator[None]:
         sys.settrace(tracing)
         for frame, trace in reversed(traced):
             frame.f_trace = trace
+
+
+@contextlib.contextmanager
+def kept_modes() -> Iterator[None]:
+    """What an answer sets for all of torch is as before when it is over."""
+    dtype, recording = torch.get_default_dtype(), torch.is_grad_enabled()
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(recording)
 
 
 @contextlib.contextmanager

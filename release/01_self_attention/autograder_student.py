@@ -351,7 +351,8 @@ def _raised(data: Any) -> Raised | None:
     texts = [data[name] for name in ("type", "message", "line", "where")]
     _require(all(isinstance(text, str) for text in texts), "an exception's texts are strings")
     _require(isinstance(data["is_stub"], bool), "a flag is true or false")
-    return Raised(**data)
+    kind, message, line, where = (text.encode("utf-8", "replace").decode() for text in texts)
+    return Raised(kind, message, line, where, data["is_stub"])
 
 
 def _require(holds: bool, what: str) -> None:
@@ -397,6 +398,12 @@ def watch(groups: list[str]) -> Iterator[list[str]]:
         yield seen
 
 
+def warm_up() -> None:
+    """Let torch import what watching needs, a second's worth, before any answer is timed."""
+    with watch([]):
+        torch.ones(1).exp()
+
+
 class _Functions(TorchFunctionMode):
     def __init__(self, note: Callable[[str], None]) -> None:
         super().__init__()
@@ -431,7 +438,7 @@ def _name_of(func: Any) -> str:
 
 # --- evaluation -----------------------------------------------------------------------------------
 
-TIME_LIMIT = "TimeLimit"  # the `Raised.type` of an answer that was stopped
+TIME_LIMIT = "time limit"  # the `Raised.type` of an answer that was stopped; no class has it
 _LONGEST_TEXT = 300
 _MOST_ENTRIES = 2**20  # of a tensor that is worth comparing
 _NOT_THE_STUDENTS = (
@@ -487,10 +494,10 @@ class Evaluator:
             if isinstance(value, Tensor) and value.is_floating_point()
         }
         # Not the leaves themselves: in-place work on a leaf is an error of its own.
-        copies = {name: leaf.clone() for name, leaf in leaves.items()}
-        inputs = {**fresh_copies(question.arguments), **copies}
         gradients: dict[str, Tensor | None] = dict.fromkeys(leaves)
-        with torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad():
+            copies = {name: leaf.clone() for name, leaf in leaves.items()}
+            inputs = {**fresh_copies(question.arguments), **copies}
             traced, returned = self._call(lambda: self.answer(**inputs))
             if traced.raised is not None and self.seconds_left > 0:
                 # Where the same call works without gradients, it is they that cannot be had.
@@ -640,7 +647,8 @@ def describe(error: BaseException, answer: Any = None) -> Raised:
 
 def _text_of(error: BaseException) -> str:
     try:
-        return str(error).strip()[:_LONGEST_TEXT]
+        text = str(error).strip()[:_LONGEST_TEXT]
+        return text.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be written
     except Exception:  # a student's own exception may fail to tell itself
         return ""
 
@@ -734,6 +742,17 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def kept_modes() -> Iterator[None]:
+    """What an answer sets for all of torch is as before when it is over."""
+    dtype, recording = torch.get_default_dtype(), torch.is_grad_enabled()
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(recording)
+
+
+@contextlib.contextmanager
 def silence() -> Iterator[None]:
     sink = io.StringIO()
     with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
@@ -753,7 +772,7 @@ GENERIC_DIAGNOSES = {
     "NotImplementedError.",
     "raised": "Your code raised an exception.",
     "wrong-type": "What came back is not of the type asked for. (Where it is None, a return is "
-    "missing.)",
+    "missing; where it is one tensor of two, `return output, weights` gives both.)",
     "wrong-shape": "The shape of the result is not the one asked for. Write the shape of every "
     "intermediate tensor beside its line and find where the two part.",
     "wrong-dtype": "The values are right, but their dtype is not: the result should have the "
@@ -761,7 +780,7 @@ GENERIC_DIAGNOSES = {
     "nan": "The result holds NaN where it should hold numbers. Look for inf - inf, inf / inf, "
     "0 / 0 or 0 * inf.",
     "input-changed": "Your code changes its own input. The caller still needs it: make a new "
-    "tensor instead of working in place (no `-=`, no `x[...] = ...`, no method that ends on `_`).",
+    "tensor instead of working in place (no `-=`, no `x[...] = ...`, no method that ends in `_`).",
     "result-changed": "What an earlier call returned changed when the function was called again: "
     "it must not hand out a buffer that it uses again.",
     "no-gradient": "The values are right, the gradients are not: something cuts the graph or goes "
@@ -839,8 +858,8 @@ def _pointing_at(verdict: Verdict, below: list[Verdict]) -> Verdict:
         message += f"\n{_listed(unfilled)} not filled in yet: your code may have called that."
     if failing:
         message += (
-            f"\n{_listed(failing, 'does', 'do')} not pass either: where your code builds on that, "
-            "the fault may lie there."
+            f"\n{_listed(failing, 'does', 'do')} not pass either: where your code calls that, the "
+            "fault may lie there."
         )
     return replace(verdict, message=message)
 
@@ -1235,6 +1254,7 @@ def answer_questions(channel: Channel, exercise: str, answer: Callable[..., Any]
 
 CASES_FILE = "public_cases.safetensors"
 _WIDTH = 96
+_FETCH_AGAIN = "Fetch the assignment's folder again, and keep its files together."
 
 
 class CheckFailed(AssertionError):
@@ -1246,13 +1266,17 @@ class CheckFailed(AssertionError):
 
 def load_check(topic: str, folder: str | Path | None = None) -> Check:
     """The check of a topic's notebook; its public cases lie beside the notebook, or in `folder`."""
+    warm_up()
     channel = Channel.inherited()
     if channel is not None:
         channel.send({"type": "public"})
         data = bytes(channel.receive()["cases"].tolist())
     else:
         data = _find_cases(topic, folder).read_bytes()
-    cases = CaseSet.from_bytes(data)
+    try:
+        cases = CaseSet.from_bytes(data)
+    except MalformedData as error:
+        raise CheckFailed(f"{CASES_FILE} is damaged ({error}). {_FETCH_AGAIN}") from None
     if cases.topic != topic:
         raise CheckFailed(f"{CASES_FILE} holds the cases of {cases.topic}, not of {topic}.")
     return Check(cases, channel)
@@ -1304,10 +1328,11 @@ def judge_answer(cases: CaseSet, exercise: str, answer: Callable[..., Any]) -> V
     spec = cases.specs[exercise]
     evaluator = Evaluator(answer, spec.banned, spec.time_limit)
     responses = []
-    for case in cases.cases[exercise]:
-        responses.append(evaluator(case.question))
-        if not in_time(responses[-1]):
-            break
+    with kept_modes():
+        for case in cases.cases[exercise]:
+            responses.append(evaluator(case.question))
+            if not in_time(responses[-1]):
+                break
     return judge(spec, cases.cases[exercise], responses)
 
 
@@ -1324,7 +1349,7 @@ def text_of(verdict: Verdict) -> str:
 
 def _wrapped(line: str) -> str:
     """Wrapped at spaces, but never inside a shape, a quotient or a piece of code."""
-    glue = re.sub(r"\([^()]*\)|`[^`]*`|\w+ / \w+", lambda match: match[0].replace(" ", "\0"), line)
+    glue = re.sub(r"\([\d, ]*\)|`[^`]*`|\w+ / \w+", lambda match: match[0].replace(" ", "\0"), line)
     filled = textwrap.fill(glue, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return filled.replace("\0", " ")
 
@@ -1339,5 +1364,5 @@ def _find_cases(topic: str, folder: str | Path | None) -> Path:
             return place / CASES_FILE
     raise CheckFailed(
         f"{CASES_FILE} is missing: it came with the assignment and belongs beside the notebook. "
-        "Fetch the assignment's folder again, and keep its files together."
+        + _FETCH_AGAIN
     )
