@@ -43,9 +43,6 @@ class Draw:
         draws = torch.randint(-(2**10), 2**10, (3, *shape), generator=self.generator)
         return draws.sum(0) / 2**10  # each has a variance of 2**20 / 3
 
-    def uniform(self, low: float, high: float) -> float:
-        return low + (high - low) * torch.rand((), generator=self.generator).item()
-
     def signs(self, count: int) -> Tensor:
         """Entries of 1 or -1."""
         return torch.randint(0, 2, (count,), generator=self.generator) * 2.0 - 1.0

@@ -95,13 +95,10 @@ def grade_class(course: Course, topics: list[str], progress: Progress) -> list[R
                 enter_assignment(course, topic)
         results = _grade_all(course, submissions, progress)
         if set(topics) == set(TOPICS):
-            results += [_misplaced(*stray) for stray in stray_entries(course, TOPICS)]
+            strays = stray_entries(course, TOPICS)
+            results += [Result(student, name, ungradable=why) for student, name, why in strays]
         write_grades(course)
     return sorted(results, key=lambda result: (result.topic, result.student))
-
-
-def _misplaced(student: str, name: str, reason: str) -> Result:
-    return Result(student, name, ungradable=reason)
 
 
 @dataclass(frozen=True)
