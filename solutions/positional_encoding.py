@@ -37,7 +37,8 @@ def shift_matrix(offset: int, d_model: int) -> Tensor:
     cos, sin = angles.cos(), angles.sin()
     rows = [torch.stack([cos, sin], dim=-1), torch.stack([-sin, cos], dim=-1)]
     rotations = torch.stack(rows, dim=-2)  # (pairs, 2, 2)
-    return torch.block_diag(*rotations).float()
+    matrix: Tensor = torch.block_diag(*rotations)  # (d_model, d_model)
+    return matrix.float()
 
 
 class PositionalEncoding(nn.Module):

@@ -66,13 +66,13 @@ def train_step(model: nn.Module, optimizer: torch.optim.Optimizer, tokens: Tenso
     """One optimizer step on the next-token loss of `tokens` (batch, seq); the loss before it."""
     optimizer.zero_grad()
     loss = next_token_loss(model(tokens), tokens)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     optimizer.step()
     return loss.item()
 
 
 @torch.no_grad()
-def generate(model: nn.Module, prompt: Tensor, n_new: int) -> Tensor:
+def generate(model: TinyTransformer, prompt: Tensor, n_new: int) -> Tensor:
     """The likeliest token, n_new times: each joins what the next one is chosen from.
 
     Shapes: prompt (batch, t) int64 -> (batch, t + n_new). The model reads at most the last

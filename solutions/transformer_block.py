@@ -43,7 +43,8 @@ class TransformerBlock(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if self.norm_first:
             x = x + self.attn(self.norm1(x))
-            return x + self.ff(self.norm2(x))
+            x = x + self.ff(self.norm2(x))
+            return x
         x = self.norm1(x + self.attn(x))
         x = self.norm2(x + self.ff(x))
         return x

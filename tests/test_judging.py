@@ -103,7 +103,8 @@ def test_every_misconception_is_rejected_by_its_name(
 @every_exercise
 def test_no_two_misconceptions_look_the_same(topic: Any, exercise: Exercise) -> None:
     for seed in SEEDS:
-        cases = case_set(topic.name, seed).cases[exercise.id]
+        asked = case_set(topic.name, seed).cases[exercise.id]
+        cases = [case for case in asked if case.misconceptions]
         variants = [
             (item.slug, [case.misconceptions[item.slug][number] for case in cases])
             for item in exercise.misconceptions

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -398,7 +398,8 @@ def test_nothing_that_judges_is_ever_sent_to_the_kernel() -> None:
         assert set(message) == allowed[message["type"]]
         if message["type"] == "question":
             questions += 1
-            assert set(message["question"]) == {"arguments", "cotangents"}
+            asked = {item.name for item in fields(Question)}
+            assert set(message["question"]) == asked
         if message["type"] == "public":
             assert bytes(message["cases"].tolist()) == public().to_bytes()
     assert questions == sum(map(len, secret().cases.values()))

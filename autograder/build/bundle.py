@@ -8,7 +8,17 @@ from pathlib import Path
 import autograder.student
 
 BUNDLE_FILE = "autograder_student.py"
-MODULES = ("tensors", "cases", "bans", "evaluation", "verdicts", "judge", "channel", "check")
+MODULES = (
+    "tensors",
+    "cases",
+    "bans",
+    "probes",
+    "evaluation",
+    "verdicts",
+    "judge",
+    "channel",
+    "check",
+)
 _HEAD = '''"""The checks of this course's notebooks, in one file. Generated: do not edit.
 
 A notebook imports it where the package `autograder` is not installed. It needs torch alone.

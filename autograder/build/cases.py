@@ -7,15 +7,32 @@ divides what cancels, say) is left unclear on that case, and nothing is told fro
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from autograder.exercises.posing import Answer, Draw, Exercise, Posed, Topic
-from autograder.student.cases import UNCLEAR, Case, CaseSet, Outcome, Question, Raised, Spec
-from autograder.student.evaluation import as_outcome, fresh_copies, tensors_in
+from autograder.student.cases import (
+    UNCLEAR,
+    Case,
+    CaseSet,
+    Outcome,
+    Question,
+    Raised,
+    Setup,
+    Spec,
+)
+from autograder.student.evaluation import (
+    as_outcome,
+    build_module,
+    fresh_copies,
+    named_parameters,
+    tensors_in,
+)
 from autograder.student.judge import same_outcome
+from autograder.student.probes import PROBES
 from autograder.student.verdicts import GENERIC_DIAGNOSES
 
 
@@ -40,51 +57,107 @@ def build_public_cases(topic: Topic) -> CaseSet:
 
 def spec_of(exercise: Exercise) -> Spec:
     own = {item.slug: item.sentence for item in exercise.misconceptions} | exercise.sentences
-    for slug in exercise.trait_diagnoses.values():
+    for slug in [*exercise.trait_diagnoses.values(), *exercise.renamed.values()]:
         if slug not in own and slug not in GENERIC_DIAGNOSES:
             raise ValueError(f"{exercise.id}: the diagnosis {slug!r} has no sentence")
     return Spec(
         id=exercise.id,
         points=float(exercise.points),
-        outputs=exercise.outputs,
         distributions=exercise.distributions,
+        axes=exercise.axes,
         banned=exercise.banned,
         builds_on=exercise.builds_on,
         diagnoses=own,
         trait_diagnoses=exercise.trait_diagnoses,
+        renamed=exercise.renamed,
         time_limit=exercise.time_limit,
+        accuracy=exercise.accuracy,
     )
 
 
 def build_case(exercise: Exercise, posed: Posed, draw: Draw) -> Case:
-    doubled = in_double(posed.arguments)
+    question = Question(posed.arguments, [], posed.setup, posed.probe, layout_of(posed.arguments))
+    expected, outputs, leaves = run_reference(exercise, posed, question)
+    if (expected.raised is not None) != posed.raises:
+        raise ValueError(f"{exercise.id}, {posed.name}: the reference gives {expected}")
+    cotangents = posed.cotangents or [
+        draw.normal(*output.shape) if output.requires_grad else None for output in outputs
+    ]
+    return Case(
+        name=posed.name,
+        question=replace(question, cotangents=cotangents),
+        expected=Outcome(expected.kind, list(map(in_single, expected.values)), expected.raised),
+        gradients=gradients_of(outputs, leaves, cotangents),
+        outputs=exercise.outputs if posed.outputs is None else posed.outputs,
+        leading=posed.leading,
+        traits=posed.traits,
+        exact=posed.exact,
+        exact_gradients=posed.exact_gradients,
+        free_gradients=posed.free_gradients,
+        misconceptions={
+            item.slug: [run_variant(variant, question) for variant in item.variants]
+            for item in exercise.misconceptions
+            if posed.telling and not posed.raises
+        },
+    )
+
+
+def run_reference(
+    exercise: Exercise, posed: Posed, question: Question
+) -> tuple[Outcome, list[Tensor], dict[str, Tensor]]:
+    """What the reference gives, as data and as it is, and the tensors to differentiate by."""
+    if posed.expected is not None:
+        return posed.expected, [], {}
+    doubled = in_double(question.inputs())
     leaves = {
         name: value.requires_grad_()
         for name, value in doubled.items()
         if isinstance(value, Tensor) and value.is_floating_point()
     }
-    returned = exercise.reference(**doubled)
-    outputs = tensors_in(returned)
-    cotangents = [draw.normal(*output.shape) for output in outputs]
-    gradients = torch.autograd.grad(
-        outputs, list(leaves.values()), [cotangent.double() for cotangent in cotangents]
+    target = exercise.reference
+    try:
+        if question.setup is not None:
+            target = build_module(target, setup_in_double(question.setup), in_double=True)
+            found = named_parameters(target)
+            leaves |= {name: found[name] for name in question.setup.parameters}
+        if question.probe:
+            target = PROBES[question.probe](target)
+        returned = target(**doubled)
+    except ValueError:
+        return Outcome("raised", raised=Raised("ValueError", is_value_error=True)), [], {}
+    return as_outcome(returned), tensors_in(returned), leaves
+
+
+def gradients_of(
+    outputs: list[Tensor], leaves: dict[str, Tensor], cotangents: list[Tensor | None]
+) -> dict[str, Tensor]:
+    """By each leaf; empty where no output depends on any."""
+    pulled = [
+        (output, cotangent.double())
+        for output, cotangent in zip(outputs, cotangents, strict=True)
+        if cotangent is not None
+    ]
+    if not pulled:
+        return {}
+    found = torch.autograd.grad(
+        [output for output, _ in pulled],
+        list(leaves.values()),
+        [cotangent for _, cotangent in pulled],
+        allow_unused=True,
     )
-    expected = as_outcome(returned)
-    return Case(
-        name=posed.name,
-        question=Question(posed.arguments, list(cotangents)),
-        expected=Outcome(expected.kind, [in_single(value) for value in expected.values]),
-        gradients={
-            name: in_single(gradient) for name, gradient in zip(leaves, gradients, strict=True)
-        },
-        leading=posed.leading,
-        traits=posed.traits,
-        exact=posed.exact,
-        misconceptions={
-            item.slug: [run_variant(variant, posed.arguments) for variant in item.variants]
-            for item in exercise.misconceptions
-        },
-    )
+    return {
+        name: in_single(torch.zeros_like(leaf) if gradient is None else gradient)
+        for (name, leaf), gradient in zip(leaves.items(), found, strict=True)
+    }
+
+
+def layout_of(arguments: dict[str, Any]) -> dict[str, list[int]]:
+    """For tensors that are views, the order of their dimensions in memory, outermost first."""
+    return {
+        name: sorted(range(value.ndim), key=value.stride().__getitem__, reverse=True)
+        for name, value in arguments.items()
+        if isinstance(value, Tensor) and not value.is_contiguous()
+    }
 
 
 def in_double(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -97,6 +170,10 @@ def in_double(arguments: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def setup_in_double(setup: Setup) -> Setup:
+    return replace(setup, parameters=in_double(setup.parameters))
+
+
 def in_single(value: Tensor) -> Tensor:
     """Rounded to float32, with one NaN for all: its bits are the processor's choice."""
     if not value.is_floating_point():
@@ -105,16 +182,24 @@ def in_single(value: Tensor) -> Tensor:
     return rounded.masked_fill(rounded.isnan(), torch.nan)
 
 
-def run_variant(variant: Answer, arguments: dict[str, Any]) -> Outcome:
+def run_variant(variant: Answer, question: Question) -> Outcome:
     """What a wrong answer gives; an exception is kept by its type alone."""
-    exact, rounded = _run(variant, in_double(arguments)), _run(variant, fresh_copies(arguments))
+    exact, rounded = _run(variant, question, True), _run(variant, question, False)
     return exact if same_outcome(rounded, exact) else Outcome(UNCLEAR)
 
 
-def _run(variant: Answer, arguments: dict[str, Any]) -> Outcome:
+def _run(variant: Answer, question: Question, doubled: bool) -> Outcome:
+    arguments, setup = question.inputs(), question.setup
     try:
-        with torch.no_grad():
-            outcome = as_outcome(variant(**arguments))
+        if setup is not None:
+            setup = setup_in_double(setup) if doubled else setup
+            variant = build_module(variant, setup, in_double=doubled)
+        if question.probe:
+            variant = PROBES[question.probe](variant)
+        with torch.set_grad_enabled(bool(question.probe)):
+            outcome = as_outcome(
+                variant(**(in_double(arguments) if doubled else fresh_copies(arguments)))
+            )
             return Outcome(outcome.kind, [in_single(value) for value in outcome.values])
     except Exception as error:
         return Outcome("raised", raised=Raised(type(error).__name__))

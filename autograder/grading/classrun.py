@@ -44,9 +44,9 @@ from autograder.grading.submissions import (
     hash_of_notebook,
     read_submission,
     repair,
-    shown,
     stray_entries,
 )
+from autograder.student.cases import sound_text
 
 
 @dataclass
@@ -167,7 +167,7 @@ def _prepare(course: Course, submission: Submission) -> Result | _Work:
         files = files_beside(submission)
     except Ungradable as reason:
         withdraw(course, submission)
-        return Result(shown(submission.student), submission.topic, ungradable=str(reason))
+        return Result(sound_text(submission.student), submission.topic, ungradable=str(reason))
     release = read_notebook(course.release_notebook(submission.topic))
     notebook, repairs = repair(submitted, release)
     judge_hash = hash_of_judge(submission.topic, release)
@@ -196,7 +196,7 @@ def _guarded(
 
 def _broken(submission: Submission, error: Exception) -> Result:
     reason = f"{type(error).__name__}: {error}"
-    return Result(shown(submission.student), submission.topic, broken=shown(reason))
+    return Result(sound_text(submission.student), submission.topic, broken=sound_text(reason))
 
 
 def _finish(course: Course, submission: Submission, work: _Work, future: Future[Record]) -> Result:

@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 from nbformat.validator import normalize
 
 from autograder.course import Course, grade_id_of
+from autograder.student.cases import sound_text
 
 TIMESTAMP_FILE = "timestamp.txt"
 LARGEST_FILE = 20 * 2**20  # bytes
@@ -66,15 +67,19 @@ def stray_entries(course: Course, topics: Iterable[str]) -> list[tuple[str, str,
     """What lies in `submitted`/STUDENT and belongs to no topic: student, name, and the reason."""
     known, found = list(topics), []
     for student in sorted(place for place in course.submitted.iterdir() if _is_folder(place)):
-        name = shown(student.name)
+        name = sound_text(student.name)
         for entry in sorted(student.iterdir()):
             if entry.suffix == ".ipynb":
                 right = f"{name}/{known[0]}/{known[0]}.ipynb"
-                found.append((name, shown(entry.name), f"it should lie in a folder, as {right}"))
+                found.append(
+                    (name, sound_text(entry.name), f"it should lie in a folder, as {right}")
+                )
             elif entry.name not in known and _is_folder(entry):
                 near = get_close_matches(entry.name, known, 1)
                 meant = f" (meant: {near[0]}?)" if near else ""
-                found.append((name, shown(entry.name), f"there is no topic of that name{meant}"))
+                found.append(
+                    (name, sound_text(entry.name), f"there is no topic of that name{meant}")
+                )
             elif entry.name in known and not _is_folder(entry):
                 found.append((name, entry.name, "it is a file, where a folder should be"))
     return found
@@ -85,11 +90,6 @@ def _is_folder(path: Path) -> bool:
         return path.is_dir() and os.access(path, os.R_OK | os.X_OK)
     except OSError:
         return False
-
-
-def shown(text: str) -> str:
-    """As it can be printed: what is no Unicode becomes a question mark."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def is_usable_name(student: str) -> bool:
@@ -126,7 +126,7 @@ def read_submission(submission: Submission) -> NotebookNode:
     if not isinstance(raw, dict) or type(raw.get("nbformat")) is not int:
         raise Ungradable(f"{path.name} is JSON, but not a notebook")
     # What is no Unicode (half a surrogate pair) could not be written again.
-    return _as_notebook(path.name, shown(json.dumps(raw, ensure_ascii=False)))
+    return _as_notebook(path.name, sound_text(json.dumps(raw, ensure_ascii=False)))
 
 
 def _check_file(path: Path) -> None:

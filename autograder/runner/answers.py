@@ -124,8 +124,9 @@ def _offer(end: socket.socket, file: str, exercises: list[str]) -> None:
         return
     try:
         for exercise in exercises:
-            if exercise in module.__dict__:
-                answer_questions(channel, exercise, module.__dict__[exercise])
+            name = exercise.partition(".")[0]
+            if name in module.__dict__:
+                answer_questions(channel, exercise, module.__dict__[name])
         channel.send({"type": "finished"})
     except ChannelClosed:
         return

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 
 import torch
 
-from autograder.student.cases import CaseSet, Outcome, Raised, Response, parse_response, to_data
+from autograder.exercises import TOPICS
+from autograder.student.cases import (
+    Case,
+    CaseSet,
+    Outcome,
+    Raised,
+    Response,
+    parse_response,
+    to_data,
+)
 from autograder.student.channel import Channel, ChannelClosed
 from autograder.student.evaluation import TIME_LIMIT
 from autograder.student.judge import in_time, judge
@@ -118,13 +127,27 @@ def conclude(
         else:
             given = responses.get(name, [])
         if given:
-            found.append(judge(spec, cases.cases[name], given))
+            asked = cases.cases[name]
+            found.append(judge(spec, asked, examined(cases.topic, name, asked, given)))
         elif name in responses:
             found.append(died(name, spec.points))
         else:
             found.append(not_defined(name, spec.points))
     builds_on = {name: spec.builds_on for name, spec in cases.specs.items()}
     return with_faults_below(found, builds_on)
+
+
+def examined(
+    topic: str, exercise: str, cases: list[Case], responses: list[Response]
+) -> list[Response]:
+    """Responses with what the judge can find out itself in place of what was said."""
+    posed = next((item for item in TOPICS[topic].exercises if item.id == exercise), None)
+    if posed is None or posed.examine is None:
+        return responses
+    return [
+        posed.examine(case.question, response)
+        for case, response in zip(cases, responses, strict=False)
+    ]
 
 
 def died(exercise: str, points: float) -> Verdict:

@@ -15,14 +15,48 @@ from autograder.student.tensors import MalformedData, pack, unpack
 
 
 @dataclass(frozen=True)
+class Setup:
+    """How the module comes about that is called.
+
+    It is built with `arguments`, and `parameters` are loaded into it by name. With `again` the
+    module of the question before is taken as it is, if there is one. All that `.to()` would move
+    is multiplied by `moved`: on one device this is how a move can be seen.
+    """
+
+    arguments: dict[str, Any]
+    parameters: dict[str, Tensor] = field(default_factory=dict)
+    again: bool = False
+    evaluating: bool = False  # in eval mode, not as built
+    moved: float = 1.0
+
+
+@dataclass(frozen=True)
 class Question:
     """One call to make: arguments by name in the signature's order, and how to pull back on it.
 
     `cotangents` holds, for each output, the gradient to send back through it (None: none).
+    With `setup` the answer is a class, and a module of it is called. `probe` names one of
+    `probes.PROBES`, by which the answer is called in a roundabout way. `layout` has, for tensors
+    that are not contiguous, the order of their dimensions in memory.
     """
 
     arguments: dict[str, Any]
     cotangents: list[Tensor | None] = field(default_factory=list)
+    setup: Setup | None = None
+    probe: str = ""
+    layout: dict[str, list[int]] = field(default_factory=dict)
+
+    def inputs(self) -> dict[str, Any]:
+        """The arguments, laid out in memory as they should be."""
+        return self.arguments | {
+            name: laid_out(self.arguments[name], order) for name, order in self.layout.items()
+        }
+
+
+def laid_out(tensor: Tensor, order: list[int]) -> Tensor:
+    """The same entries with dimensions in memory in this order, outermost first."""
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return tensor.permute(order).contiguous().permute(back)
 
 
 @dataclass(frozen=True)
@@ -34,6 +68,7 @@ class Raised:
     line: str = ""  # the student's source line
     where: str = ""  # "line 3 of attention"
     is_stub: bool = False  # the answer's own `raise NotImplementedError`
+    is_value_error: bool = False  # or of a class derived from it
 
 
 UNCLEAR = "unclear"  # the kind of an outcome that rounding decides
@@ -56,8 +91,9 @@ class Response:
     """All that an answer gave on one question.
 
     `plain` is a call by position on inputs that need no gradient, `traced` one by name on inputs
-    that do. `gradients` has one entry for each floating-point argument, None where the outputs do
-    not depend on it.
+    that do. `gradients` has one entry for each floating-point argument and each parameter, None
+    where the outputs do not depend on it. `parameters` are the shapes of the module's parameters,
+    `frozen` those that cannot be trained. `unrepeatable`: a second call gave something else.
     """
 
     plain: Outcome
@@ -67,24 +103,32 @@ class Response:
     changed_inputs: list[str] = field(default_factory=list)
     changed_results: bool = False
     banned: list[str] = field(default_factory=list)
+    parameters: dict[str, list[int]] = field(default_factory=dict)
+    frozen: list[str] = field(default_factory=list)
+    unrepeatable: bool = False
 
 
 @dataclass(frozen=True)
 class Case:
     """A question with all that is needed to judge the response to it.
 
-    `leading` is the number of leading dimensions, `traits` are the names of what is special here,
-    `exact` marks for each output the entries that must match exactly (None: none), and
-    `misconceptions` has for each diagnosis the outcomes of its variants.
+    `outputs` names what is returned, in order. `leading` is the number of leading dimensions,
+    `traits` are the names of what is special here. `exact` marks for each output the entries that
+    must match exactly (None: none), `exact_gradients` does so for gradients, `free_gradients`
+    marks those that may be anything. `misconceptions` has for each diagnosis the outcomes of its
+    variants; it is empty where no mistake is to be told by this case.
     """
 
     name: str
     question: Question
     expected: Outcome
     gradients: dict[str, Tensor]
+    outputs: list[str]
     leading: int
     traits: list[str] = field(default_factory=list)
     exact: list[Tensor | None] = field(default_factory=list)
+    exact_gradients: dict[str, Tensor] = field(default_factory=dict)
+    free_gradients: dict[str, Tensor] = field(default_factory=dict)
     misconceptions: dict[str, list[Outcome]] = field(default_factory=dict)
 
 
@@ -92,22 +136,25 @@ class Case:
 class Spec:
     """What the judge knows of an exercise besides its cases.
 
-    `outputs` names what is returned, in order; `distributions` those of them whose rows sum to 1.
-    `banned` names groups of `bans.GROUPS`. `diagnoses` holds a sentence for each slug;
-    `trait_diagnoses` the slug for an answer that fails on cases with that trait alone.
-    `builds_on` are exercises of the same notebook that an answer may call. `time_limit` is in
-    seconds, for all cases together.
+    `distributions` are the outputs whose rows sum to 1; `axes` names the last dimensions of an
+    output. `banned` names groups of `bans.GROUPS`. `diagnoses` holds a sentence for each slug;
+    `trait_diagnoses` the slug for an answer that fails on cases with that trait alone; `renamed`
+    what a generic diagnosis is called here. `builds_on` are exercises of the same notebook that an
+    answer may call. `time_limit` is in seconds, for all cases together. Where `accuracy` is not 0,
+    that share of the rows of the first output must be right as a whole, and no more is asked.
     """
 
     id: str
     points: float
-    outputs: list[str]
     distributions: list[str]
+    axes: dict[str, list[str]]
     banned: list[str]
     builds_on: list[str]
     diagnoses: dict[str, str]
     trait_diagnoses: dict[str, str]
+    renamed: dict[str, str]
     time_limit: float
+    accuracy: float
 
 
 @dataclass(frozen=True)
@@ -152,8 +199,9 @@ def to_data(value: Any) -> Any:
 
 def parse_question(data: Any) -> Question:
     try:
-        return Question(**data)
-    except TypeError as error:
+        setup = data["setup"] and Setup(**data["setup"])
+        return Question(**{**data, "setup": setup})
+    except (TypeError, KeyError) as error:
         raise MalformedData(f"not a question ({error})") from error
 
 
@@ -167,12 +215,18 @@ def parse_response(data: Any) -> Response:
         all(grad is None or isinstance(grad, Tensor) for grad in gradients.values()),
         "a gradient is a tensor or none",
     )
-    for names in (changed, banned):
+    for names in (changed, banned, data["frozen"]):
         _require(
             isinstance(names, list) and all(isinstance(name, str) for name in names),
             "names are strings",
         )
-    _require(isinstance(data["changed_results"], bool), "a flag is true or false")
+    for flag in ("changed_results", "unrepeatable"):
+        _require(isinstance(data[flag], bool), "a flag is true or false")
+    shapes = data["parameters"]
+    _require(
+        isinstance(shapes, dict) and all(_is_shape(shape) for shape in shapes.values()),
+        "parameters have shapes",
+    )
     return Response(
         plain=_outcome(data["plain"]),
         traced=_outcome(data["traced"]),
@@ -181,7 +235,14 @@ def parse_response(data: Any) -> Response:
         changed_inputs=changed,
         changed_results=data["changed_results"],
         banned=banned,
+        parameters=shapes,
+        frozen=data["frozen"],
+        unrepeatable=data["unrepeatable"],
     )
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, list) and all(type(size) is int for size in value)
 
 
 def _case(data: dict[str, Any]) -> Case:
@@ -218,9 +279,15 @@ def _raised(data: Any) -> Raised | None:
     _require(isinstance(data, dict) and set(data) == known, "an exception has exactly its fields")
     texts = [data[name] for name in ("type", "message", "line", "where")]
     _require(all(isinstance(text, str) for text in texts), "an exception's texts are strings")
-    _require(isinstance(data["is_stub"], bool), "a flag is true or false")
-    kind, message, line, where = (text.encode("utf-8", "replace").decode() for text in texts)
-    return Raised(kind, message, line, where, data["is_stub"])
+    for flag in ("is_stub", "is_value_error"):
+        _require(isinstance(data[flag], bool), "a flag is true or false")
+    kind, message, line, where = map(sound_text, texts)
+    return Raised(kind, message, line, where, data["is_stub"], data["is_value_error"])
+
+
+def sound_text(text: str) -> str:
+    """The same without half surrogate pairs, which cannot be written."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _require(holds: bool, what: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autograder.student.cases import parse_question, to_data
-from autograder.student.evaluation import Evaluator
+from autograder.student.evaluation import Evaluator, kept_modes
 from autograder.student.tensors import MalformedData, pack, unpack
 
 DESCRIPTOR_VARIABLE = "AUTOGRADER_JUDGE_DESCRIPTOR"
@@ -85,8 +85,9 @@ def answer_questions(channel: Channel, exercise: str, answer: Callable[..., Any]
         return True
     evaluator = Evaluator(answer, message["banned"], message["time_limit"])
     message = channel.receive()
-    while message["type"] == "question":
-        response = evaluator(parse_question(message["question"]))
-        channel.send({"type": "response", "response": to_data(response)})
-        message = channel.receive()
+    with kept_modes():
+        while message["type"] == "question":
+            response = evaluator(parse_question(message["question"]))
+            channel.send({"type": "response", "response": to_data(response)})
+            message = channel.receive()
     return evaluator.seconds_left > 0

@@ -22,10 +22,12 @@ from types import FrameType, TracebackType
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
 
 from autograder.student.bans import watch
-from autograder.student.cases import Outcome, Question, Raised, Response
+from autograder.student.cases import Outcome, Question, Raised, Response, Setup, sound_text
+from autograder.student.probes import PROBES
 from autograder.student.tensors import DTYPE_NAMES
 
 TIME_LIMIT = "time limit"  # the `Raised.type` of an answer that was stopped; no class has it
@@ -43,6 +45,10 @@ class TimeLimitReached(BaseException):
     """Raised inside an answer that takes too long; no `except Exception` catches it."""
 
 
+class NoModule(TypeError):
+    """What a class gave is no module."""
+
+
 class Evaluator:
     """Puts questions to one answer, in order, within one time limit (seconds) for all of them."""
 
@@ -53,48 +59,116 @@ class Evaluator:
         self._kept: list[tuple[Tensor, Tensor]] = []  # what was returned, and a copy of it then
         self._seen: list[str] = []  # banned calls on the present question
         self._watching = True
+        self._modules: dict[bool, nn.Module] = {}  # the last one built by position, and by name
 
     def __call__(self, question: Question) -> Response:
         self._seen, self._watching = [], True
-        arguments = fresh_copies(question.arguments)
-        plain, returned = self._call(lambda: self.answer(*arguments.values()))
-        changed = changed_inputs(question.arguments, arguments)
+        given = question.inputs()
+        arguments = fresh_copies(given)
+        plain, returned = self._call(lambda: self._target(question)(*arguments.values()))
+        changed = changed_inputs(given, arguments) + self._changed_parameters(question)
         if self._may_be_our_fault(plain.raised):
-            again = fresh_copies(question.arguments)
-            plain, returned = self._call(lambda: self.answer(*again.values()))
+            again = fresh_copies(given)
+            plain, returned = self._call(lambda: self._target(question)(*again.values()))
         changed_results = not all(same_entries(now, then) for now, then in self._kept)
         if not changed_results:
             self._kept += zip(tensors_in(returned), plain.values, strict=False)
+        unrepeatable = question.setup is not None and not self._repeats(question, plain)
         self._watching = True
-        traced, gradients, error = self._trace(question)
+        traced, gradients, error = self._trace(question, given)
         if self._may_be_our_fault(traced.raised or error):
-            traced, gradients, error = self._trace(question)
-        return Response(plain, traced, gradients, error, changed, changed_results, self._seen)
+            traced, gradients, error = self._trace(question, given)
+        return Response(
+            plain=plain,
+            traced=traced,
+            gradients=gradients,
+            gradient_error=error,
+            changed_inputs=changed,
+            changed_results=changed_results,
+            banned=self._seen,
+            unrepeatable=unrepeatable,
+            **self._parameters(),
+        )
+
+    def _target(self, question: Question, by_name: bool = False) -> Callable[..., Any]:
+        """What is to be called with the question's arguments."""
+        target = self.answer
+        if question.setup is not None:
+            setup, built = question.setup, self._modules.pop(by_name, None)
+            if built is None or not setup.again:
+                built = build_module(self.answer, setup, by_name)
+            self._modules[by_name] = built
+            if setup.again or setup.evaluating:
+                built.train(not setup.evaluating)
+            target = built
+        return PROBES[question.probe](target) if question.probe else target
+
+    def _repeats(self, question: Question, plain: Outcome) -> bool:
+        """Whether the module gives the same once more."""
+        module = self._modules.get(False)
+        if plain.raised is not None or question.probe or module is None:
+            return True
+        again, _ = self._call(lambda: module(*fresh_copies(question.inputs()).values()))
+        return len(again.values) == len(plain.values) and all(
+            same_entries(*pair) for pair in zip(again.values, plain.values, strict=True)
+        )
+
+    def _parameters(self) -> dict[str, Any]:
+        module = self._modules.get(False, self.answer)
+        if not isinstance(module, nn.Module):
+            return {"parameters": {}, "frozen": []}
+        named = named_parameters(module)
+        return {
+            "parameters": {name: shape_of(value) for name, value in named.items()},
+            "frozen": [name for name, value in named.items() if not value.requires_grad],
+        }
+
+    def _changed_parameters(self, question: Question) -> list[str]:
+        module = self._modules.get(False)
+        if question.setup is None or question.setup.moved != 1 or module is None:
+            return []
+        loaded = question.setup.parameters
+        return [
+            name
+            for name, value in named_parameters(module).items()
+            if shape_of(value) == shape_of(loaded.get(name))
+            and not same_entries(value, loaded[name].to(value.dtype))
+        ]
 
     def _may_be_our_fault(self, raised: Raised | None) -> bool:
         """Whether to call once more without watching, which must never fail a right answer."""
         self._watching = raised is None or bool(self._seen) or self.seconds_left <= 0
         return not self._watching
 
-    def _trace(self, question: Question) -> tuple[Outcome, dict[str, Tensor | None], Raised | None]:
+    def _trace(
+        self, question: Question, given: dict[str, Any]
+    ) -> tuple[Outcome, dict[str, Tensor | None], Raised | None]:
         """The same call by name, recorded for gradients, and the gradients."""
         leaves = {
             name: value.clone().requires_grad_()
-            for name, value in question.arguments.items()
+            for name, value in given.items()
             if isinstance(value, Tensor) and value.is_floating_point()
         }
+        loaded = question.setup.parameters if question.setup is not None else {}
         # Not the leaves themselves: in-place work on a leaf is an error of its own.
-        gradients: dict[str, Tensor | None] = dict.fromkeys(leaves)
+        gradients: dict[str, Tensor | None] = dict.fromkeys([*leaves, *loaded])
         with torch.inference_mode(False), torch.enable_grad():
             copies = {name: leaf.clone() for name, leaf in leaves.items()}
-            inputs = {**fresh_copies(question.arguments), **copies}
-            traced, returned = self._call(lambda: self.answer(**inputs))
+            inputs = {**fresh_copies(given), **copies}
+            traced, returned = self._call(lambda: self._target(question, by_name=True)(**inputs))
             if traced.raised is not None and self.seconds_left > 0:
                 # Where the same call works without gradients, it is they that cannot be had.
-                unrecorded = fresh_copies(question.arguments)
-                named, _ = self._call(lambda: self.answer(**unrecorded))
+                unrecorded = fresh_copies(given)
+                named, _ = self._call(lambda: self._target(question, by_name=True)(**unrecorded))
                 if named.raised is None:
                     return named, gradients, traced.raised
+            if True in self._modules:
+                found_here = named_parameters(self._modules[True])
+                leaves |= {
+                    name: found_here[name]
+                    for name in loaded
+                    if name in found_here and found_here[name].requires_grad
+                }
             pulled = [
                 (output, cotangent.to(output.dtype))
                 for output, cotangent in zip(
@@ -116,7 +190,8 @@ class Evaluator:
             )
         if found is None:
             return traced, gradients, outcome.raised
-        return traced, dict(zip(leaves, map(_copied, found), strict=True)), None
+        gradients |= dict(zip(leaves, map(_copied, found), strict=True))
+        return traced, gradients, None
 
     @contextlib.contextmanager
     def _watch(self) -> Iterator[None]:
@@ -140,6 +215,8 @@ class Evaluator:
                 outcome = as_outcome(returned)
         except TimeLimitReached:
             outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
+        except NoModule as error:
+            outcome, returned = Outcome(str(error)), None
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -148,6 +225,37 @@ class Evaluator:
         if self.seconds_left < 0:  # also where the answer swallowed the exception
             outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
         return outcome, None if outcome.raised else returned
+
+
+def build_module(
+    answer: Callable[..., Any], setup: Setup, by_name: bool = False, in_double: bool = False
+) -> nn.Module:
+    """A module as `setup` says. Parameters of other names or shapes stay as they are built."""
+    values = fresh_copies(setup.arguments)
+    module = answer(**values) if by_name else answer(*values.values())
+    if not isinstance(module, nn.Module):
+        raise NoModule(f"{_type_name(module)}, which is no nn.Module,")
+    if in_double:
+        module = module.double()
+    with torch.no_grad():
+        for name, parameter in named_parameters(module).items():
+            if shape_of(parameter) == shape_of(setup.parameters.get(name)):
+                parameter.copy_(setup.parameters[name])
+    if setup.moved != 1:
+        module._apply(lambda tensor: tensor * setup.moved if tensor.is_floating_point() else tensor)
+    return module
+
+
+def named_parameters(module: nn.Module) -> dict[str, Tensor]:
+    """All of them; one that is shared appears under each of its names."""
+    return dict(module.named_parameters(remove_duplicate=False))
+
+
+def shape_of(tensor: Tensor | None) -> list[int] | None:
+    """None for no tensor, and for a parameter that waits for its first input (a lazy one)."""
+    if tensor is None or isinstance(tensor, UninitializedParameter):
+        return None
+    return list(tensor.shape)
 
 
 def as_plain(returned: Any) -> Any:
@@ -221,10 +329,11 @@ def describe(error: BaseException, answer: Any = None) -> Raised:
         (frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame)
     ]
     type_name, text = type(error).__name__, _text_of(error)
+    is_value_error = isinstance(error, ValueError)
     if isinstance(error, SyntaxError) and error.text:
         return Raised(type_name, text, error.text.strip()[:_LONGEST_TEXT], f"line {error.lineno}")
     if not frames:
-        return Raised(type_name, text)
+        return Raised(type_name, text, is_value_error=is_value_error)
     frame, number = frames[-1]
     line = linecache.getline(frame.f_code.co_filename, number).strip()[:_LONGEST_TEXT]
     is_stub = (
@@ -232,13 +341,14 @@ def describe(error: BaseException, answer: Any = None) -> Raised:
         and frame.f_code in _codes_of(answer)
         and _was_raised_in(frame, error.__traceback__)
     )
-    return Raised(type_name, text, line, f"line {number} of {_name_of_code(frame)}", is_stub)
+    return Raised(
+        type_name, text, line, f"line {number} of {_name_of_code(frame)}", is_stub, is_value_error
+    )
 
 
 def _text_of(error: BaseException) -> str:
     try:
-        text = str(error).strip()[:_LONGEST_TEXT]
-        return text.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be written
+        return sound_text(str(error).strip()[:_LONGEST_TEXT])
     except Exception:  # a student's own exception may fail to tell itself
         return ""
 
@@ -333,10 +443,12 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def kept_modes() -> Iterator[None]:
-    """What an answer sets for all of torch is as before when it is over."""
+    """What an answer sets for all of torch is as before when it is over, and no random number is
+    drawn from those that come after it."""
     dtype, recording = torch.get_default_dtype(), torch.is_grad_enabled()
     try:
-        yield
+        with torch.random.fork_rng(devices=[]):
+            yield
     finally:
         torch.set_default_dtype(dtype)
         torch.set_grad_enabled(recording)

@@ -7,7 +7,9 @@ A misconception is named where it fits the responses to every case.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -41,7 +43,8 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
     There may be fewer responses than cases: a response after a time limit is not waited for.
     """
     asked = list(zip(cases, responses, strict=False))
-    if responses and all(_is_stub(response) for response in responses):
+    valued = [response for case, response in asked if case.expected.raised is None]
+    if valued and all(_is_stub(response) for response in valued):
         return _verdict(spec, MISSING, "not-implemented", "")
     banned = [name for response in responses for name in response.banned]
     if banned:
@@ -57,8 +60,11 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
     # A misconception is told by its values, also where the answer raises elsewhere.
     first = _most_telling(findings, [None, *_ORDER] if misconception else _ORDER)
     assert first is not None
-    detail = f"On {_where(cases[findings.index(first)])}: {first.detail}"
-    return _verdict(spec, FAILED, named or first.diagnosis, detail)
+    named = named or spec.renamed.get(first.diagnosis or "", first.diagnosis)
+    detail = f"On {_where(spec, cases[findings.index(first)])}: {first.detail}"
+    if not misconception:
+        detail += what_else_shows(asked, [finding is not None for finding in findings])
+    return _verdict(spec, FAILED, named, detail)
 
 
 def in_time(response: Response) -> bool:
@@ -70,15 +76,20 @@ def in_time(response: Response) -> bool:
 # Which finding to show where cases fail in several ways: the earlier one explains the later.
 _ORDER: list[str | None] = [
     "too-slow",
+    "wrong-parameters",
+    "frozen-parameters",
     "raised",
     "wrong-type",
     "wrong-shape",
     "input-changed",
     "nan",
+    "unrepeatable",
     None,
+    "untrained",
     "wrong-dtype",
     "result-changed",
     "no-gradient",
+    "no-value-error",
 ]
 
 
@@ -89,7 +100,17 @@ def _most_telling(findings: list[Finding | None], order: list[str | None]) -> Fi
 
 def _find(spec: Spec, case: Case, response: Response) -> Finding | None:
     """What is wrong with a response, in the order in which a student should hear it."""
+    if case.expected.raised is not None:
+        return _compare_error(response.plain, spec) or _compare_error(response.traced, spec)
+    if case.question.setup is not None and response.plain.raised is None:
+        faults = _parameter_faults(case.question.setup.parameters, response)
+        if faults is not None:
+            return faults
     found = _compare(spec, case, response.plain)
+    if spec.accuracy:
+        return found
+    if response.unrepeatable:
+        return Finding("unrepeatable", (found.detail if found else "called twice, it differs."))
     if found is None and response.changed_inputs:
         names = ", ".join(f"`{name}`" for name in response.changed_inputs)
         return Finding("input-changed", f"after the call {names} is no longer what it was.")
@@ -99,16 +120,52 @@ def _find(spec: Spec, case: Case, response: Response) -> Finding | None:
     return found or _compare_gradients(spec, case, response)
 
 
+def _compare_error(outcome: Outcome, spec: Spec) -> Finding | None:
+    """Where a ValueError is due: none came, or another exception."""
+    raised = outcome.raised
+    if raised is None:
+        return Finding("no-value-error", "expected a ValueError, none came.")
+    if raised.is_value_error:
+        return None
+    diagnosis, detail = _raised_detail(raised, spec.time_limit)
+    if diagnosis == "raised":
+        return Finding("no-value-error", f"expected a ValueError, got {detail}")
+    return Finding(diagnosis, detail)
+
+
+def _parameter_faults(wanted: dict[str, Tensor], response: Response) -> Finding | None:
+    """How the module's parameters differ from the ones asked for, by name and shape."""
+    given = response.parameters
+    missing = [f"`{name}` is missing" for name in wanted if name not in given]
+    extra = [f"`{name}` is not asked for" for name in given if name not in wanted]
+    misshapen = [
+        f"`{name}` has shape {tuple(given[name])}, not {tuple(value.shape)}"
+        for name, value in wanted.items()
+        if name in given and given[name] != list(value.shape)
+    ]
+    faults = missing + misshapen + extra
+    if not faults:
+        return None
+    only_frozen = len(faults) == len(extra) and all(
+        name in wanted or name in response.frozen for name in given
+    )
+    more = f", and {len(faults) - 4} more" if len(faults) > 4 else ""
+    kind = "frozen-parameters" if only_frozen else "wrong-parameters"
+    return Finding(kind, f"{', '.join(faults[:4])}{more}.")
+
+
 def _compare(spec: Spec, case: Case, outcome: Outcome) -> Finding | None:
     expected = case.expected
     if outcome.raised is not None:
         return Finding(*_raised_detail(outcome.raised, spec.time_limit))
+    if spec.accuracy and outcome.values:
+        return _compare_share(spec.accuracy, outcome.values[0], expected.values[0])
     if outcome.kind != expected.kind or len(outcome.values) != len(expected.values):
-        wanted = _what_is_wanted(spec)
+        wanted = _what_is_wanted(case)
         came = outcome.kind if outcome.kind != "sequence" else f"{len(outcome.values)} tensors"
         came = "a single tensor" if came == "tensor" else came
         return Finding("wrong-type", f"expected {wanted}, got {came}.")
-    pairs = list(zip(spec.outputs, outcome.values, expected.values, strict=True))
+    pairs = list(zip(case.outputs, outcome.values, expected.values, strict=True))
     for name, value, right in pairs:
         if value.shape != right.shape:
             shapes = f"expected shape {tuple(right.shape)}, got {tuple(value.shape)}."
@@ -117,7 +174,9 @@ def _compare(spec: Spec, case: Case, outcome: Outcome) -> Finding | None:
         exact = case.exact[index] if case.exact else None
         wrong = ~close(value, right, exact)
         if bool(wrong.any()) and not _is_right_but_coarse(value, right):
-            return _value_finding(spec, name, value, right, wrong)
+            finding = _value_finding(name, value, right, wrong)
+            more = _broken_property(spec, name, value, wrong)
+            return replace(finding, detail=finding.detail + more)
     for name, value, right in pairs:
         if value.dtype != right.dtype:
             return Finding("wrong-dtype", f"{name}: expected {right.dtype}, got {value.dtype}.")
@@ -133,28 +192,67 @@ def _is_right_but_coarse(value: Tensor, right: Tensor) -> bool:
     )
 
 
-def _value_finding(spec: Spec, name: str, value: Tensor, right: Tensor, wrong: Tensor) -> Finding:
+def _compare_share(least: float, value: Tensor, right: Tensor) -> Finding | None:
+    """Whether at least that share of rows is right as a whole."""
+    if value.shape != right.shape:
+        return Finding("wrong-shape", f"expected {tuple(right.shape)}, got {tuple(value.shape)}.")
+    share = float((value == right).all(-1).double().mean())
+    if share >= least:
+        return None
+    return Finding("untrained", f"{share:.1%} of the answers are right, {least:.0%} are asked for.")
+
+
+def _value_finding(name: str, value: Tensor, right: Tensor, wrong: Tensor) -> Finding:
     place = tuple(int(n) for n in wrong.nonzero()[0])
     index = f"[{', '.join(map(str, place))}]" if place else ""
     came, wanted = _number(value[place]), _number(right[place])
     detail = f"{name}{index} should be {wanted}, yours is {came}"
-    detail += f" ({int(wrong.sum())} of {wrong.numel()} entries differ)."
+    detail += f" ({int(wrong.sum())} of {wrong.numel()} entries differ)." if place else "."
     if bool((value.isnan() & ~right.isnan()).any()):
         return Finding("nan", detail)
-    return Finding(None, detail + _broken_property(spec, name, value))
+    return Finding(None, detail)
 
 
-def _broken_property(spec: Spec, name: str, value: Tensor) -> str:
+def _broken_property(spec: Spec, name: str, value: Tensor, wrong: Tensor) -> str:
+    """What is wrong as a whole: rows that do not sum to 1, all heads but one."""
+    where = _only_right_where(spec.axes.get(name, []), wrong)
     if name not in spec.distributions:
-        return ""
+        return where
     sums = value.sum(-1)
     if not bool(close(sums, torch.ones_like(sums)).all()):
         worst = (sums - 1).abs().nan_to_num(torch.inf).argmax()
         found = _number(sums.flatten()[worst])
-        return f" Rows of {name} should sum to 1; one of yours sums to {found}."
+        return f"{where} Rows of {name} should sum to 1; one of yours sums to {found}."
     if bool((value < 0).any()):
-        return f" Probabilities are never negative; {name} has negative entries."
-    return f" Each row of {name} sums to 1, but the share of each entry is not right."
+        return f"{where} Probabilities are never negative; {name} has negative entries."
+    return f"{where} Each row of {name} sums to 1, but the share of each entry is not right."
+
+
+def _only_right_where(axes: list[str], wrong: Tensor) -> str:
+    """` Head 1 alone is right.`, by the first of the named last dimensions that parts them."""
+    for number, axis in enumerate(axes):
+        place = wrong.ndim - len(axes) + number
+        if place < 0:
+            continue
+        others = [dim for dim in range(wrong.ndim) if dim != place]
+        per_index = wrong.any(others) if others else wrong  # torch's any() of no dims takes all
+        right = [index for index, fails in enumerate(per_index.tolist()) if not fails]
+        if 0 < len(right) < len(per_index):
+            if len(right) == 1:
+                return f" {axis.capitalize()} {right[0]} alone is right."
+            failing = [index for index in range(len(per_index)) if index not in right]
+            if len(failing) == 1:
+                return f" {axis.capitalize()} {failing[0]} alone is wrong."
+            return f" {axis.capitalize()}s {_listing(right)} are right, the others are not."
+    return ""
+
+
+def _listing(numbers: list[int]) -> str:
+    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return " and ".join(
+        part for part in (", ".join(map(str, numbers[:-1])), str(numbers[-1])) if part
+    )
 
 
 def _compare_gradients(spec: Spec, case: Case, response: Response) -> Finding | None:
@@ -166,10 +264,20 @@ def _compare_gradients(spec: Spec, case: Case, response: Response) -> Finding | 
     for name, right in case.gradients.items():
         found = response.gradients.get(name)
         value = torch.zeros_like(right) if found is None else found
-        if value.shape != right.shape or not bool(close_gradient(value, right).all()):
+        if value.shape != right.shape:
+            return Finding("no-gradient", f"`{name}`: its gradient has another shape.")
+        wrong = ~close_gradient(value, right) & ~case.free_gradients.get(name, _nowhere(right))
+        if bool(wrong.any()):
             how = "no gradient reaches it" if found is None else "its gradient is wrong"
             return Finding("no-gradient", f"`{name}`: {how}.")
+        inexact = (value != right) & case.exact_gradients.get(name, _nowhere(right))
+        if bool(inexact.any()):
+            return _value_finding(f"the gradient of {name}", value, right, inexact)
     return None
+
+
+def _nowhere(tensor: Tensor) -> Tensor:
+    return torch.zeros_like(tensor, dtype=torch.bool)
 
 
 def close(value: Tensor, right: Tensor, exact: Tensor | None = None) -> Tensor:
@@ -198,14 +306,20 @@ def _misconception(
     whole = [
         pair
         for pair, finding in zip(asked, findings, strict=True)
-        if finding is None or finding.diagnosis not in ("raised", "wrong-shape", "nan", "too-slow")
+        if finding is None or finding.diagnosis not in _SHOWN_OTHERWISE
     ]
     return _fitting(asked) or _fitting(whole)
+
+
+_SHOWN_OTHERWISE = ("raised", "wrong-shape", "nan", "too-slow")
 
 
 def _fitting(asked: list[tuple[Case, Response]]) -> str | None:
     if all(response.plain.raised for _, response in asked):
         return None  # no values, no evidence
+    asked = [(case, response) for case, response in asked if case.misconceptions]
+    if not asked:
+        return None
     for slug, variants in asked[0][0].misconceptions.items():
         for index in range(len(variants)):
             known = [(case, response, case.misconceptions[slug][index]) for case, response in asked]
@@ -243,16 +357,31 @@ def same_outcome(given: Outcome, known: Outcome, same_exception: bool = True) ->
     )
 
 
+_VALUES_RIGHT = (
+    "no-gradient",
+    "input-changed",
+    "result-changed",
+    "wrong-dtype",
+    "wrong-parameters",
+    "frozen-parameters",
+    "unrepeatable",
+)
+
+
 def _pattern(
     spec: Spec, asked: list[tuple[Case, Response]], findings: list[Finding | None]
 ) -> str | None:
     """A diagnosis from which cases fail: only those with one trait, or one number of dimensions."""
-    failed = [case for (case, _), finding in zip(asked, findings, strict=True) if finding]
-    passed = [case for (case, _), finding in zip(asked, findings, strict=True) if not finding]
+    judged = [
+        (case, finding)
+        for (case, _), finding in zip(asked, findings, strict=True)
+        if case.expected.raised is None
+    ]
+    failed = [case for case, finding in judged if finding]
+    passed = [case for case, finding in judged if not finding]
     if not passed or any(finding and finding.diagnosis == "too-slow" for finding in findings):
         return None
-    values_right = {"no-gradient", "input-changed", "result-changed", "wrong-dtype"}
-    if all(finding is None or finding.diagnosis in values_right for finding in findings):
+    if all(finding is None or finding.diagnosis in _VALUES_RIGHT for _, finding in judged):
         return None
     for trait, slug in spec.trait_diagnoses.items():
         if all(trait in case.traits for case in failed):
@@ -271,6 +400,33 @@ def _tells_sizes_apart(case: Case) -> bool:
     return "large" not in case.traits and all(
         len({1, *tensor.shape}) == tensor.ndim + 1 for tensor in tensors
     )
+
+
+REVERSED = "reversed"  # the trait of a case that is the one before with its first dimension flipped
+
+
+def what_else_shows(asked: list[tuple[Case, Response]], fails: list[bool]) -> str:
+    """Help that needs several cases: one sequence depends on another, one size alone is right."""
+    for (_, before), (case, response) in pairwise(asked):
+        if REVERSED in case.traits and before.plain.values and response.plain.values:
+            first, second = before.plain.values[0], response.plain.values[0]
+            comparable = first.ndim > 0 and first.shape == second.shape
+            if comparable and not bool(close(first.flip(0), second).all()):
+                return "\nYour result for one entry of a batch depends on the others in it."
+    sizes = [_plain_sizes(case) for case, _ in asked]
+    for name in sizes[0] if sizes else []:
+        failed = {size[name] for size, fail in zip(sizes, fails, strict=True) if fail}
+        passed = {size.get(name) for size, fail in zip(sizes, fails, strict=True) if not fail}
+        if passed and len(passed | failed) > 2 and not passed & failed and None not in passed:
+            values = " or ".join(str(value) for value in sorted(map(str, passed)))
+            return f"\nIt is right only where {name} is {values}."
+    return ""
+
+
+def _plain_sizes(case: Case) -> dict[str, Any]:
+    setup = case.question.setup.arguments if case.question.setup else {}
+    given = setup | case.question.arguments
+    return {name: value for name, value in given.items() if not isinstance(value, Tensor)}
 
 
 def _is_stub(response: Response) -> bool:
@@ -293,18 +449,24 @@ def _banned_detail(spec: Spec, names: list[str]) -> str:
     return f"It calls `{names[0].lstrip('_')}`, which is {kinds[0] if kinds else 'ready-made'}."
 
 
-def _what_is_wanted(spec: Spec) -> str:
-    if len(spec.outputs) == 1:
+def _what_is_wanted(case: Case) -> str:
+    if case.question.probe == "training":
+        return "a float"
+    if case.expected.kind == "tensor" or case.question.probe:
         return "a tensor"
-    return f"{len(spec.outputs)} tensors ({', '.join(spec.outputs)})"
+    return f"{len(case.outputs)} tensors ({', '.join(case.outputs)})"
 
 
-def _where(case: Case) -> str:
+def _where(spec: Spec, case: Case) -> str:
     shapes = ", ".join(
         f"{name} {tuple(value.shape)}" if isinstance(value, Tensor) else f"{name}={value}"
         for name, value in case.question.arguments.items()
     )
-    return f"{case.name} ({shapes})"
+    if case.question.setup is None:
+        return f"{case.name} ({shapes})"
+    built = ", ".join(f"{name}={value}" for name, value in case.question.setup.arguments.items())
+    call = f"{spec.id.partition('.')[0]}({built})"
+    return f"{case.name} ({call}, {shapes})" if shapes else f"{case.name} ({call})"
 
 
 def _number(value: Tensor) -> str:

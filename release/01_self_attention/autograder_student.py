@@ -9,10 +9,13 @@ from collections.abc import Callable
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from dataclasses import dataclass
 from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from types import FrameType, TracebackType
@@ -147,14 +150,48 @@ def _put_back(value: Any, tensors: dict[str, Tensor]) -> Any:
 # --- cases ----------------------------------------------------------------------------------------
 
 @dataclass(frozen=True)
+class Setup:
+    """How the module comes about that is called.
+
+    It is built with `arguments`, and `parameters` are loaded into it by name. With `again` the
+    module of the question before is taken as it is, if there is one. All that `.to()` would move
+    is multiplied by `moved`: on one device this is how a move can be seen.
+    """
+
+    arguments: dict[str, Any]
+    parameters: dict[str, Tensor] = field(default_factory=dict)
+    again: bool = False
+    evaluating: bool = False  # in eval mode, not as built
+    moved: float = 1.0
+
+
+@dataclass(frozen=True)
 class Question:
     """One call to make: arguments by name in the signature's order, and how to pull back on it.
 
     `cotangents` holds, for each output, the gradient to send back through it (None: none).
+    With `setup` the answer is a class, and a module of it is called. `probe` names one of
+    `probes.PROBES`, by which the answer is called in a roundabout way. `layout` has, for tensors
+    that are not contiguous, the order of their dimensions in memory.
     """
 
     arguments: dict[str, Any]
     cotangents: list[Tensor | None] = field(default_factory=list)
+    setup: Setup | None = None
+    probe: str = ""
+    layout: dict[str, list[int]] = field(default_factory=dict)
+
+    def inputs(self) -> dict[str, Any]:
+        """The arguments, laid out in memory as they should be."""
+        return self.arguments | {
+            name: laid_out(self.arguments[name], order) for name, order in self.layout.items()
+        }
+
+
+def laid_out(tensor: Tensor, order: list[int]) -> Tensor:
+    """The same entries with dimensions in memory in this order, outermost first."""
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return tensor.permute(order).contiguous().permute(back)
 
 
 @dataclass(frozen=True)
@@ -166,6 +203,7 @@ class Raised:
     line: str = ""  # the student's source line
     where: str = ""  # "line 3 of attention"
     is_stub: bool = False  # the answer's own `raise NotImplementedError`
+    is_value_error: bool = False  # or of a class derived from it
 
 
 UNCLEAR = "unclear"  # the kind of an outcome that rounding decides
@@ -188,8 +226,9 @@ class Response:
     """All that an answer gave on one question.
 
     `plain` is a call by position on inputs that need no gradient, `traced` one by name on inputs
-    that do. `gradients` has one entry for each floating-point argument, None where the outputs do
-    not depend on it.
+    that do. `gradients` has one entry for each floating-point argument and each parameter, None
+    where the outputs do not depend on it. `parameters` are the shapes of the module's parameters,
+    `frozen` those that cannot be trained. `unrepeatable`: a second call gave something else.
     """
 
     plain: Outcome
@@ -199,24 +238,32 @@ class Response:
     changed_inputs: list[str] = field(default_factory=list)
     changed_results: bool = False
     banned: list[str] = field(default_factory=list)
+    parameters: dict[str, list[int]] = field(default_factory=dict)
+    frozen: list[str] = field(default_factory=list)
+    unrepeatable: bool = False
 
 
 @dataclass(frozen=True)
 class Case:
     """A question with all that is needed to judge the response to it.
 
-    `leading` is the number of leading dimensions, `traits` are the names of what is special here,
-    `exact` marks for each output the entries that must match exactly (None: none), and
-    `misconceptions` has for each diagnosis the outcomes of its variants.
+    `outputs` names what is returned, in order. `leading` is the number of leading dimensions,
+    `traits` are the names of what is special here. `exact` marks for each output the entries that
+    must match exactly (None: none), `exact_gradients` does so for gradients, `free_gradients`
+    marks those that may be anything. `misconceptions` has for each diagnosis the outcomes of its
+    variants.
     """
 
     name: str
     question: Question
     expected: Outcome
     gradients: dict[str, Tensor]
+    outputs: list[str]
     leading: int
     traits: list[str] = field(default_factory=list)
     exact: list[Tensor | None] = field(default_factory=list)
+    exact_gradients: dict[str, Tensor] = field(default_factory=dict)
+    free_gradients: dict[str, Tensor] = field(default_factory=dict)
     misconceptions: dict[str, list[Outcome]] = field(default_factory=dict)
 
 
@@ -224,22 +271,25 @@ class Case:
 class Spec:
     """What the judge knows of an exercise besides its cases.
 
-    `outputs` names what is returned, in order; `distributions` those of them whose rows sum to 1.
-    `banned` names groups of `bans.GROUPS`. `diagnoses` holds a sentence for each slug;
-    `trait_diagnoses` the slug for an answer that fails on cases with that trait alone.
-    `builds_on` are exercises of the same notebook that an answer may call. `time_limit` is in
-    seconds, for all cases together.
+    `distributions` are the outputs whose rows sum to 1; `axes` names the last dimensions of an
+    output. `banned` names groups of `bans.GROUPS`. `diagnoses` holds a sentence for each slug;
+    `trait_diagnoses` the slug for an answer that fails on cases with that trait alone; `renamed`
+    what a generic diagnosis is called here. `builds_on` are exercises of the same notebook that an
+    answer may call. `time_limit` is in seconds, for all cases together. Where `accuracy` is not 0,
+    that share of the rows of the first output must be right as a whole, and no more is asked.
     """
 
     id: str
     points: float
-    outputs: list[str]
     distributions: list[str]
+    axes: dict[str, list[str]]
     banned: list[str]
     builds_on: list[str]
     diagnoses: dict[str, str]
     trait_diagnoses: dict[str, str]
+    renamed: dict[str, str]
     time_limit: float
+    accuracy: float
 
 
 @dataclass(frozen=True)
@@ -284,8 +334,9 @@ def to_data(value: Any) -> Any:
 
 def parse_question(data: Any) -> Question:
     try:
-        return Question(**data)
-    except TypeError as error:
+        setup = data["setup"] and Setup(**data["setup"])
+        return Question(**{**data, "setup": setup})
+    except (TypeError, KeyError) as error:
         raise MalformedData(f"not a question ({error})") from error
 
 
@@ -299,12 +350,18 @@ def parse_response(data: Any) -> Response:
         all(grad is None or isinstance(grad, Tensor) for grad in gradients.values()),
         "a gradient is a tensor or none",
     )
-    for names in (changed, banned):
+    for names in (changed, banned, data["frozen"]):
         _require(
             isinstance(names, list) and all(isinstance(name, str) for name in names),
             "names are strings",
         )
-    _require(isinstance(data["changed_results"], bool), "a flag is true or false")
+    for flag in ("changed_results", "unrepeatable"):
+        _require(isinstance(data[flag], bool), "a flag is true or false")
+    shapes = data["parameters"]
+    _require(
+        isinstance(shapes, dict) and all(_is_shape(shape) for shape in shapes.values()),
+        "parameters have shapes",
+    )
     return Response(
         plain=_outcome(data["plain"]),
         traced=_outcome(data["traced"]),
@@ -313,7 +370,14 @@ def parse_response(data: Any) -> Response:
         changed_inputs=changed,
         changed_results=data["changed_results"],
         banned=banned,
+        parameters=shapes,
+        frozen=data["frozen"],
+        unrepeatable=data["unrepeatable"],
     )
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, list) and all(type(size) is int for size in value)
 
 
 def _case(data: dict[str, Any]) -> Case:
@@ -350,9 +414,15 @@ def _raised(data: Any) -> Raised | None:
     _require(isinstance(data, dict) and set(data) == known, "an exception has exactly its fields")
     texts = [data[name] for name in ("type", "message", "line", "where")]
     _require(all(isinstance(text, str) for text in texts), "an exception's texts are strings")
-    _require(isinstance(data["is_stub"], bool), "a flag is true or false")
-    kind, message, line, where = (text.encode("utf-8", "replace").decode() for text in texts)
-    return Raised(kind, message, line, where, data["is_stub"])
+    for flag in ("is_stub", "is_value_error"):
+        _require(isinstance(data[flag], bool), "a flag is true or false")
+    kind, message, line, where = map(sound_text, texts)
+    return Raised(kind, message, line, where, data["is_stub"], data["is_value_error"])
+
+
+def sound_text(text: str) -> str:
+    """The same without half surrogate pairs, which cannot be written."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _require(holds: bool, what: str) -> None:
@@ -436,6 +506,162 @@ def _name_of(func: Any) -> str:
     return str(getattr(packet, "__name__", packet)).rpartition(".")[2]
 
 
+# --- probes ---------------------------------------------------------------------------------------
+
+def only_building(module: nn.Module) -> Callable[[], None]:
+    """That it could be built is all there is to see."""
+    return lambda: None
+
+
+def longest_input(module: nn.Module) -> Callable[[], Tensor]:
+    """The module's `max_len`."""
+    return lambda: torch.tensor(module.max_len)
+
+
+def change_of_the_past(module: nn.Module) -> Callable[..., Any]:
+    """How outputs at the first `kept` positions differ between `x` and `other`.
+
+    Shapes: x and other (..., seq, d_model), the same at the first `kept` positions
+    -> (..., kept, d_model), exactly 0 throughout where no output depends on later positions.
+    """
+
+    def change(x: Tensor, other: Tensor, kept: int) -> Any:
+        first, second = module(x), module(other)
+        if not isinstance(first, Tensor) or not isinstance(second, Tensor):
+            return first
+        return first[..., :kept, :] - second[..., :kept, :]
+
+    return change
+
+
+class NextTokenModel(nn.Module):
+    """A causal model as simple as can be, on which training and generating are tried.
+
+    The logits at a position are linear in the embedding there and in the sum of all up to there.
+    Shapes: tokens (batch, seq) -> logits (batch, seq, vocab); ValueError beyond `max_len`.
+    """
+
+    def __init__(self, embed: Tensor, now: Tensor, past: Tensor, max_len: int) -> None:
+        super().__init__()
+        self.embed = nn.Parameter(embed.detach().clone())  # (vocab, d)
+        self.now = nn.Parameter(now.detach().clone())  # (d, vocab)
+        self.past = nn.Parameter(past.detach().clone())  # (d, vocab)
+        self.max_len = max_len
+        self.recorded = False  # whether a gradient could be had from some logits
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        if tokens.shape[-1] > self.max_len:
+            raise ValueError(
+                f"{tokens.shape[-1]} tokens, but the model reads at most {self.max_len}"
+            )
+        x = self.embed[tokens]  # (batch, seq, d)
+        logits = x @ self.now + x.cumsum(dim=-2) @ self.past  # (batch, seq, vocab)
+        self.recorded |= logits.requires_grad
+        return logits
+
+
+def training(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Several steps of training, one for each batch of `batches` (steps, batch, seq).
+
+    `stale`: gradients from elsewhere are there before each step. -> the losses (steps,) and the
+    parameters after the last step; what `step` gave, where that is no number.
+    """
+
+    def train(
+        embed: Tensor,
+        now: Tensor,
+        past: Tensor,
+        batches: Tensor,
+        optimizer: str,
+        settings: dict[str, float],
+        stale: bool,
+    ) -> Any:
+        model = NextTokenModel(embed, now, past, batches.shape[-1])
+        optimizers = {"SGD": torch.optim.SGD, "Adam": torch.optim.Adam}
+        descent = optimizers[optimizer](model.parameters(), **settings)
+        losses = []
+        for number, tokens in enumerate(batches):
+            if stale:
+                for parameter in model.parameters():
+                    parameter.grad = torch.ones_like(parameter)
+            if number % 2:
+                loss = step(model=model, optimizer=descent, tokens=tokens)
+            else:
+                loss = step(model, descent, tokens)
+            if not isinstance(loss, float):
+                return loss
+            losses.append(loss)
+        return (torch.tensor(losses, dtype=embed.dtype), *model.parameters())
+
+    return train
+
+
+def generation(generate: Callable[..., Any]) -> Callable[..., Any]:
+    """Generating from `prompt` (batch, t), and what it left behind.
+
+    -> (batch, t + n_new), and as single booleans: whether a gradient was recorded, the model's
+    mode afterwards, whether parameters and their requires_grad are as before, torch's mode.
+    """
+
+    def run(
+        embed: Tensor,
+        now: Tensor,
+        past: Tensor,
+        max_len: int,
+        prompt: Tensor,
+        n_new: int,
+        in_training: bool,
+        recording: bool,
+    ) -> Any:
+        model = NextTokenModel(embed, now, past, max_len).train(in_training)
+        model.embed.requires_grad_(in_training)  # not all parameters need be trained
+        with torch.set_grad_enabled(recording):
+            result = generate(model, prompt, n_new)
+            still_recording = torch.is_grad_enabled()
+        if not isinstance(result, Tensor):
+            return result
+        kept = zip((model.embed, model.now, model.past), (embed, now, past), strict=True)
+        trainable = [parameter.requires_grad for parameter in model.parameters()]
+        flags = [
+            model.recorded,
+            model.training,
+            all(torch.equal(parameter, before) for parameter, before in kept),
+            trainable == [in_training, True, True],
+            still_recording,
+        ]
+        return (result, *map(torch.tensor, flags))
+
+    return run
+
+
+def predictions(model: nn.Module) -> Callable[[Tensor, Tensor], Any]:
+    """What a trained model says next, having read each prompt and the right answer so far.
+
+    Shapes: prompts (batch, t), answers (batch, n) -> (batch, n) int64, and all parameters. A causal
+    model generates an answer rightly just where all of these are right.
+    """
+
+    def predict(prompts: Tensor, answers: Tensor) -> Any:
+        said = []
+        with torch.no_grad():
+            for count in range(answers.shape[-1]):
+                read = torch.cat([prompts, answers[:, :count]], dim=-1)
+                said.append(model(read)[:, -1].argmax(-1))
+        return (torch.stack(said, dim=-1), *model.parameters())
+
+    return predict
+
+
+PROBES: dict[str, Callable[[Any], Callable[..., Any]]] = {
+    "only-building": only_building,
+    "longest-input": longest_input,
+    "change-of-the-past": change_of_the_past,
+    "training": training,
+    "generation": generation,
+    "predictions": predictions,
+}
+
+
 # --- evaluation -----------------------------------------------------------------------------------
 
 TIME_LIMIT = "time limit"  # the `Raised.type` of an answer that was stopped; no class has it
@@ -453,6 +679,10 @@ class TimeLimitReached(BaseException):
     """Raised inside an answer that takes too long; no `except Exception` catches it."""
 
 
+class NoModule(TypeError):
+    """What a class gave is no module."""
+
+
 class Evaluator:
     """Puts questions to one answer, in order, within one time limit (seconds) for all of them."""
 
@@ -463,48 +693,116 @@ class Evaluator:
         self._kept: list[tuple[Tensor, Tensor]] = []  # what was returned, and a copy of it then
         self._seen: list[str] = []  # banned calls on the present question
         self._watching = True
+        self._modules: dict[bool, nn.Module] = {}  # the last one built by position, and by name
 
     def __call__(self, question: Question) -> Response:
         self._seen, self._watching = [], True
-        arguments = fresh_copies(question.arguments)
-        plain, returned = self._call(lambda: self.answer(*arguments.values()))
-        changed = changed_inputs(question.arguments, arguments)
+        given = question.inputs()
+        arguments = fresh_copies(given)
+        plain, returned = self._call(lambda: self._target(question)(*arguments.values()))
+        changed = changed_inputs(given, arguments) + self._changed_parameters(question)
         if self._may_be_our_fault(plain.raised):
-            again = fresh_copies(question.arguments)
-            plain, returned = self._call(lambda: self.answer(*again.values()))
+            again = fresh_copies(given)
+            plain, returned = self._call(lambda: self._target(question)(*again.values()))
         changed_results = not all(same_entries(now, then) for now, then in self._kept)
         if not changed_results:
             self._kept += zip(tensors_in(returned), plain.values, strict=False)
+        unrepeatable = question.setup is not None and not self._repeats(question, plain)
         self._watching = True
-        traced, gradients, error = self._trace(question)
+        traced, gradients, error = self._trace(question, given)
         if self._may_be_our_fault(traced.raised or error):
-            traced, gradients, error = self._trace(question)
-        return Response(plain, traced, gradients, error, changed, changed_results, self._seen)
+            traced, gradients, error = self._trace(question, given)
+        return Response(
+            plain=plain,
+            traced=traced,
+            gradients=gradients,
+            gradient_error=error,
+            changed_inputs=changed,
+            changed_results=changed_results,
+            banned=self._seen,
+            unrepeatable=unrepeatable,
+            **self._parameters(),
+        )
+
+    def _target(self, question: Question, by_name: bool = False) -> Callable[..., Any]:
+        """What is to be called with the question's arguments."""
+        target = self.answer
+        if question.setup is not None:
+            setup, built = question.setup, self._modules.pop(by_name, None)
+            if built is None or not setup.again:
+                built = build_module(self.answer, setup, by_name)
+            self._modules[by_name] = built
+            if setup.again or setup.evaluating:
+                built.train(not setup.evaluating)
+            target = built
+        return PROBES[question.probe](target) if question.probe else target
+
+    def _repeats(self, question: Question, plain: Outcome) -> bool:
+        """Whether the module gives the same once more."""
+        module = self._modules.get(False)
+        if plain.raised is not None or question.probe or module is None:
+            return True
+        again, _ = self._call(lambda: module(*fresh_copies(question.inputs()).values()))
+        return len(again.values) == len(plain.values) and all(
+            same_entries(*pair) for pair in zip(again.values, plain.values, strict=True)
+        )
+
+    def _parameters(self) -> dict[str, Any]:
+        module = self._modules.get(False, self.answer)
+        if not isinstance(module, nn.Module):
+            return {"parameters": {}, "frozen": []}
+        named = named_parameters(module)
+        return {
+            "parameters": {name: shape_of(value) for name, value in named.items()},
+            "frozen": [name for name, value in named.items() if not value.requires_grad],
+        }
+
+    def _changed_parameters(self, question: Question) -> list[str]:
+        module = self._modules.get(False)
+        if question.setup is None or question.setup.moved != 1 or module is None:
+            return []
+        loaded = question.setup.parameters
+        return [
+            name
+            for name, value in named_parameters(module).items()
+            if shape_of(value) == shape_of(loaded.get(name))
+            and not same_entries(value, loaded[name].to(value.dtype))
+        ]
 
     def _may_be_our_fault(self, raised: Raised | None) -> bool:
         """Whether to call once more without watching, which must never fail a right answer."""
         self._watching = raised is None or bool(self._seen) or self.seconds_left <= 0
         return not self._watching
 
-    def _trace(self, question: Question) -> tuple[Outcome, dict[str, Tensor | None], Raised | None]:
+    def _trace(
+        self, question: Question, given: dict[str, Any]
+    ) -> tuple[Outcome, dict[str, Tensor | None], Raised | None]:
         """The same call by name, recorded for gradients, and the gradients."""
         leaves = {
             name: value.clone().requires_grad_()
-            for name, value in question.arguments.items()
+            for name, value in given.items()
             if isinstance(value, Tensor) and value.is_floating_point()
         }
+        loaded = question.setup.parameters if question.setup is not None else {}
         # Not the leaves themselves: in-place work on a leaf is an error of its own.
-        gradients: dict[str, Tensor | None] = dict.fromkeys(leaves)
+        gradients: dict[str, Tensor | None] = dict.fromkeys([*leaves, *loaded])
         with torch.inference_mode(False), torch.enable_grad():
             copies = {name: leaf.clone() for name, leaf in leaves.items()}
-            inputs = {**fresh_copies(question.arguments), **copies}
-            traced, returned = self._call(lambda: self.answer(**inputs))
+            inputs = {**fresh_copies(given), **copies}
+            traced, returned = self._call(lambda: self._target(question, by_name=True)(**inputs))
             if traced.raised is not None and self.seconds_left > 0:
                 # Where the same call works without gradients, it is they that cannot be had.
-                unrecorded = fresh_copies(question.arguments)
-                named, _ = self._call(lambda: self.answer(**unrecorded))
+                unrecorded = fresh_copies(given)
+                named, _ = self._call(lambda: self._target(question, by_name=True)(**unrecorded))
                 if named.raised is None:
                     return named, gradients, traced.raised
+            if True in self._modules:
+                found_here = named_parameters(self._modules[True])
+                leaves |= {
+                    name: found_here[name]
+                    for name in loaded
+                    if name in found_here and found_here[name].requires_grad
+                }
             pulled = [
                 (output, cotangent.to(output.dtype))
                 for output, cotangent in zip(
@@ -526,7 +824,8 @@ class Evaluator:
             )
         if found is None:
             return traced, gradients, outcome.raised
-        return traced, dict(zip(leaves, map(_copied, found), strict=True)), None
+        gradients |= dict(zip(leaves, map(_copied, found), strict=True))
+        return traced, gradients, None
 
     @contextlib.contextmanager
     def _watch(self) -> Iterator[None]:
@@ -550,6 +849,8 @@ class Evaluator:
                 outcome = as_outcome(returned)
         except TimeLimitReached:
             outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
+        except NoModule as error:
+            outcome, returned = Outcome(str(error)), None
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -558,6 +859,37 @@ class Evaluator:
         if self.seconds_left < 0:  # also where the answer swallowed the exception
             outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
         return outcome, None if outcome.raised else returned
+
+
+def build_module(
+    answer: Callable[..., Any], setup: Setup, by_name: bool = False, in_double: bool = False
+) -> nn.Module:
+    """A module as `setup` says. Parameters of other names or shapes stay as they are built."""
+    values = fresh_copies(setup.arguments)
+    module = answer(**values) if by_name else answer(*values.values())
+    if not isinstance(module, nn.Module):
+        raise NoModule(f"{_type_name(module)}, which is no nn.Module,")
+    if in_double:
+        module = module.double()
+    with torch.no_grad():
+        for name, parameter in named_parameters(module).items():
+            if shape_of(parameter) == shape_of(setup.parameters.get(name)):
+                parameter.copy_(setup.parameters[name])
+    if setup.moved != 1:
+        module._apply(lambda tensor: tensor * setup.moved if tensor.is_floating_point() else tensor)
+    return module
+
+
+def named_parameters(module: nn.Module) -> dict[str, Tensor]:
+    """All of them; one that is shared appears under each of its names."""
+    return dict(module.named_parameters(remove_duplicate=False))
+
+
+def shape_of(tensor: Tensor | None) -> list[int] | None:
+    """None for no tensor, and for a parameter that waits for its first input (a lazy one)."""
+    if tensor is None or isinstance(tensor, UninitializedParameter):
+        return None
+    return list(tensor.shape)
 
 
 def as_plain(returned: Any) -> Any:
@@ -631,10 +963,11 @@ def describe(error: BaseException, answer: Any = None) -> Raised:
         (frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_own(frame)
     ]
     type_name, text = type(error).__name__, _text_of(error)
+    is_value_error = isinstance(error, ValueError)
     if isinstance(error, SyntaxError) and error.text:
         return Raised(type_name, text, error.text.strip()[:_LONGEST_TEXT], f"line {error.lineno}")
     if not frames:
-        return Raised(type_name, text)
+        return Raised(type_name, text, is_value_error=is_value_error)
     frame, number = frames[-1]
     line = linecache.getline(frame.f_code.co_filename, number).strip()[:_LONGEST_TEXT]
     is_stub = (
@@ -642,13 +975,14 @@ def describe(error: BaseException, answer: Any = None) -> Raised:
         and frame.f_code in _codes_of(answer)
         and _was_raised_in(frame, error.__traceback__)
     )
-    return Raised(type_name, text, line, f"line {number} of {_name_of_code(frame)}", is_stub)
+    return Raised(
+        type_name, text, line, f"line {number} of {_name_of_code(frame)}", is_stub, is_value_error
+    )
 
 
 def _text_of(error: BaseException) -> str:
     try:
-        text = str(error).strip()[:_LONGEST_TEXT]
-        return text.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be written
+        return sound_text(str(error).strip()[:_LONGEST_TEXT])
     except Exception:  # a student's own exception may fail to tell itself
         return ""
 
@@ -743,10 +1077,12 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def kept_modes() -> Iterator[None]:
-    """What an answer sets for all of torch is as before when it is over."""
+    """What an answer sets for all of torch is as before when it is over, and no random number is
+    drawn from those that come after it."""
     dtype, recording = torch.get_default_dtype(), torch.is_grad_enabled()
     try:
-        yield
+        with torch.random.fork_rng(devices=[]):
+            yield
     finally:
         torch.set_default_dtype(dtype)
         torch.set_grad_enabled(recording)
@@ -787,7 +1123,12 @@ GENERIC_DIAGNOSES = {
     "round it. Look for .detach(), .item(), .data, no_grad, NumPy, or a tensor built anew from "
     "numbers.",
     "wrong-parameters": "The names or the shapes of the module's parameters are not the ones "
-    "asked for.",
+    "asked for. Parameters are named after the attributes that hold them: "
+    "`self.qkv = nn.Linear(...)` makes `qkv.weight` and `qkv.bias`. (Where all are missing, "
+    "`super().__init__()` or the assignment to self may be.)",
+    "frozen-parameters": "The module has a parameter that is not asked for.",
+    "unrepeatable": "The same module gives something else when it is called once more with the "
+    "same input. Look for dropout, for noise, and for what forward keeps or changes in self.",
     "banned-call": "This exercise is to be built by hand, and your code calls a ready-made "
     "function for it.",
     "too-slow": "Your code did not finish in time. Look for a loop that never ends, or one over "
@@ -890,7 +1231,8 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
     There may be fewer responses than cases: a response after a time limit is not waited for.
     """
     asked = list(zip(cases, responses, strict=False))
-    if responses and all(_is_stub(response) for response in responses):
+    valued = [response for case, response in asked if case.expected.raised is None]
+    if valued and all(_is_stub(response) for response in valued):
         return _verdict(spec, MISSING, "not-implemented", "")
     banned = [name for response in responses for name in response.banned]
     if banned:
@@ -906,8 +1248,11 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
     # A misconception is told by its values, also where the answer raises elsewhere.
     first = _most_telling(findings, [None, *_ORDER] if misconception else _ORDER)
     assert first is not None
-    detail = f"On {_where(cases[findings.index(first)])}: {first.detail}"
-    return _verdict(spec, FAILED, named or first.diagnosis, detail)
+    named = named or spec.renamed.get(first.diagnosis or "", first.diagnosis)
+    detail = f"On {_where(spec, cases[findings.index(first)])}: {first.detail}"
+    if not misconception:
+        detail += what_else_shows(asked, [finding is not None for finding in findings])
+    return _verdict(spec, FAILED, named, detail)
 
 
 def in_time(response: Response) -> bool:
@@ -919,15 +1264,20 @@ def in_time(response: Response) -> bool:
 # Which finding to show where cases fail in several ways: the earlier one explains the later.
 _ORDER: list[str | None] = [
     "too-slow",
+    "wrong-parameters",
+    "frozen-parameters",
     "raised",
     "wrong-type",
     "wrong-shape",
     "input-changed",
     "nan",
+    "unrepeatable",
     None,
+    "untrained",
     "wrong-dtype",
     "result-changed",
     "no-gradient",
+    "no-value-error",
 ]
 
 
@@ -938,7 +1288,17 @@ def _most_telling(findings: list[Finding | None], order: list[str | None]) -> Fi
 
 def _find(spec: Spec, case: Case, response: Response) -> Finding | None:
     """What is wrong with a response, in the order in which a student should hear it."""
+    if case.expected.raised is not None:
+        return _compare_error(response.plain, spec) or _compare_error(response.traced, spec)
+    if case.question.setup is not None and response.plain.raised is None:
+        faults = _parameter_faults(case.question.setup.parameters, response)
+        if faults is not None:
+            return faults
     found = _compare(spec, case, response.plain)
+    if spec.accuracy:
+        return found
+    if response.unrepeatable:
+        return Finding("unrepeatable", (found.detail if found else "called twice, it differs."))
     if found is None and response.changed_inputs:
         names = ", ".join(f"`{name}`" for name in response.changed_inputs)
         return Finding("input-changed", f"after the call {names} is no longer what it was.")
@@ -948,16 +1308,52 @@ def _find(spec: Spec, case: Case, response: Response) -> Finding | None:
     return found or _compare_gradients(spec, case, response)
 
 
+def _compare_error(outcome: Outcome, spec: Spec) -> Finding | None:
+    """Where a ValueError is due: none came, or another exception."""
+    raised = outcome.raised
+    if raised is None:
+        return Finding("no-value-error", "expected a ValueError, none came.")
+    if raised.is_value_error:
+        return None
+    diagnosis, detail = _raised_detail(raised, spec.time_limit)
+    if diagnosis == "raised":
+        return Finding("no-value-error", f"expected a ValueError, got {detail}")
+    return Finding(diagnosis, detail)
+
+
+def _parameter_faults(wanted: dict[str, Tensor], response: Response) -> Finding | None:
+    """How the module's parameters differ from the ones asked for, by name and shape."""
+    given = response.parameters
+    missing = [f"`{name}` is missing" for name in wanted if name not in given]
+    extra = [f"`{name}` is not asked for" for name in given if name not in wanted]
+    misshapen = [
+        f"`{name}` has shape {tuple(given[name])}, not {tuple(value.shape)}"
+        for name, value in wanted.items()
+        if name in given and given[name] != list(value.shape)
+    ]
+    faults = missing + misshapen + extra
+    if not faults:
+        return None
+    only_frozen = len(faults) == len(extra) and all(
+        name in wanted or name in response.frozen for name in given
+    )
+    more = f", and {len(faults) - 4} more" if len(faults) > 4 else ""
+    kind = "frozen-parameters" if only_frozen else "wrong-parameters"
+    return Finding(kind, f"{', '.join(faults[:4])}{more}.")
+
+
 def _compare(spec: Spec, case: Case, outcome: Outcome) -> Finding | None:
     expected = case.expected
     if outcome.raised is not None:
         return Finding(*_raised_detail(outcome.raised, spec.time_limit))
+    if spec.accuracy and outcome.values:
+        return _compare_share(spec.accuracy, outcome.values[0], expected.values[0])
     if outcome.kind != expected.kind or len(outcome.values) != len(expected.values):
-        wanted = _what_is_wanted(spec)
+        wanted = _what_is_wanted(case)
         came = outcome.kind if outcome.kind != "sequence" else f"{len(outcome.values)} tensors"
         came = "a single tensor" if came == "tensor" else came
         return Finding("wrong-type", f"expected {wanted}, got {came}.")
-    pairs = list(zip(spec.outputs, outcome.values, expected.values, strict=True))
+    pairs = list(zip(case.outputs, outcome.values, expected.values, strict=True))
     for name, value, right in pairs:
         if value.shape != right.shape:
             shapes = f"expected shape {tuple(right.shape)}, got {tuple(value.shape)}."
@@ -966,7 +1362,9 @@ def _compare(spec: Spec, case: Case, outcome: Outcome) -> Finding | None:
         exact = case.exact[index] if case.exact else None
         wrong = ~close(value, right, exact)
         if bool(wrong.any()) and not _is_right_but_coarse(value, right):
-            return _value_finding(spec, name, value, right, wrong)
+            finding = _value_finding(name, value, right, wrong)
+            more = _broken_property(spec, name, value, wrong)
+            return replace(finding, detail=finding.detail + more)
     for name, value, right in pairs:
         if value.dtype != right.dtype:
             return Finding("wrong-dtype", f"{name}: expected {right.dtype}, got {value.dtype}.")
@@ -982,28 +1380,67 @@ def _is_right_but_coarse(value: Tensor, right: Tensor) -> bool:
     )
 
 
-def _value_finding(spec: Spec, name: str, value: Tensor, right: Tensor, wrong: Tensor) -> Finding:
+def _compare_share(least: float, value: Tensor, right: Tensor) -> Finding | None:
+    """Whether at least that share of rows is right as a whole."""
+    if value.shape != right.shape:
+        return Finding("wrong-shape", f"expected {tuple(right.shape)}, got {tuple(value.shape)}.")
+    share = float((value == right).all(-1).double().mean())
+    if share >= least:
+        return None
+    return Finding("untrained", f"{share:.1%} of the answers are right, {least:.0%} are asked for.")
+
+
+def _value_finding(name: str, value: Tensor, right: Tensor, wrong: Tensor) -> Finding:
     place = tuple(int(n) for n in wrong.nonzero()[0])
     index = f"[{', '.join(map(str, place))}]" if place else ""
     came, wanted = _number(value[place]), _number(right[place])
     detail = f"{name}{index} should be {wanted}, yours is {came}"
-    detail += f" ({int(wrong.sum())} of {wrong.numel()} entries differ)."
+    detail += f" ({int(wrong.sum())} of {wrong.numel()} entries differ)." if place else "."
     if bool((value.isnan() & ~right.isnan()).any()):
         return Finding("nan", detail)
-    return Finding(None, detail + _broken_property(spec, name, value))
+    return Finding(None, detail)
 
 
-def _broken_property(spec: Spec, name: str, value: Tensor) -> str:
+def _broken_property(spec: Spec, name: str, value: Tensor, wrong: Tensor) -> str:
+    """What is wrong as a whole: rows that do not sum to 1, all heads but one."""
+    where = _only_right_where(spec.axes.get(name, []), wrong)
     if name not in spec.distributions:
-        return ""
+        return where
     sums = value.sum(-1)
     if not bool(close(sums, torch.ones_like(sums)).all()):
         worst = (sums - 1).abs().nan_to_num(torch.inf).argmax()
         found = _number(sums.flatten()[worst])
-        return f" Rows of {name} should sum to 1; one of yours sums to {found}."
+        return f"{where} Rows of {name} should sum to 1; one of yours sums to {found}."
     if bool((value < 0).any()):
-        return f" Probabilities are never negative; {name} has negative entries."
-    return f" Each row of {name} sums to 1, but the share of each entry is not right."
+        return f"{where} Probabilities are never negative; {name} has negative entries."
+    return f"{where} Each row of {name} sums to 1, but the share of each entry is not right."
+
+
+def _only_right_where(axes: list[str], wrong: Tensor) -> str:
+    """` Head 1 alone is right.`, by the first of the named last dimensions that parts them."""
+    for number, axis in enumerate(axes):
+        place = wrong.ndim - len(axes) + number
+        if place < 0:
+            continue
+        others = [dim for dim in range(wrong.ndim) if dim != place]
+        per_index = wrong.any(others) if others else wrong  # torch's any() of no dims takes all
+        right = [index for index, fails in enumerate(per_index.tolist()) if not fails]
+        if 0 < len(right) < len(per_index):
+            if len(right) == 1:
+                return f" {axis.capitalize()} {right[0]} alone is right."
+            failing = [index for index in range(len(per_index)) if index not in right]
+            if len(failing) == 1:
+                return f" {axis.capitalize()} {failing[0]} alone is wrong."
+            return f" {axis.capitalize()}s {_listing(right)} are right, the others are not."
+    return ""
+
+
+def _listing(numbers: list[int]) -> str:
+    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return " and ".join(
+        part for part in (", ".join(map(str, numbers[:-1])), str(numbers[-1])) if part
+    )
 
 
 def _compare_gradients(spec: Spec, case: Case, response: Response) -> Finding | None:
@@ -1015,10 +1452,20 @@ def _compare_gradients(spec: Spec, case: Case, response: Response) -> Finding | 
     for name, right in case.gradients.items():
         found = response.gradients.get(name)
         value = torch.zeros_like(right) if found is None else found
-        if value.shape != right.shape or not bool(close_gradient(value, right).all()):
+        if value.shape != right.shape:
+            return Finding("no-gradient", f"`{name}`: its gradient has another shape.")
+        wrong = ~close_gradient(value, right) & ~case.free_gradients.get(name, _nowhere(right))
+        if bool(wrong.any()):
             how = "no gradient reaches it" if found is None else "its gradient is wrong"
             return Finding("no-gradient", f"`{name}`: {how}.")
+        inexact = (value != right) & case.exact_gradients.get(name, _nowhere(right))
+        if bool(inexact.any()):
+            return _value_finding(f"the gradient of {name}", value, right, inexact)
     return None
+
+
+def _nowhere(tensor: Tensor) -> Tensor:
+    return torch.zeros_like(tensor, dtype=torch.bool)
 
 
 def close(value: Tensor, right: Tensor, exact: Tensor | None = None) -> Tensor:
@@ -1047,14 +1494,20 @@ def _misconception(
     whole = [
         pair
         for pair, finding in zip(asked, findings, strict=True)
-        if finding is None or finding.diagnosis not in ("raised", "wrong-shape", "nan", "too-slow")
+        if finding is None or finding.diagnosis not in _SHOWN_OTHERWISE
     ]
     return _fitting(asked) or _fitting(whole)
+
+
+_SHOWN_OTHERWISE = ("raised", "wrong-shape", "nan", "too-slow")
 
 
 def _fitting(asked: list[tuple[Case, Response]]) -> str | None:
     if all(response.plain.raised for _, response in asked):
         return None  # no values, no evidence
+    asked = [(case, response) for case, response in asked if case.expected.raised is None]
+    if not asked:
+        return None
     for slug, variants in asked[0][0].misconceptions.items():
         for index in range(len(variants)):
             known = [(case, response, case.misconceptions[slug][index]) for case, response in asked]
@@ -1092,16 +1545,31 @@ def same_outcome(given: Outcome, known: Outcome, same_exception: bool = True) ->
     )
 
 
+_VALUES_RIGHT = (
+    "no-gradient",
+    "input-changed",
+    "result-changed",
+    "wrong-dtype",
+    "wrong-parameters",
+    "frozen-parameters",
+    "unrepeatable",
+)
+
+
 def _pattern(
     spec: Spec, asked: list[tuple[Case, Response]], findings: list[Finding | None]
 ) -> str | None:
     """A diagnosis from which cases fail: only those with one trait, or one number of dimensions."""
-    failed = [case for (case, _), finding in zip(asked, findings, strict=True) if finding]
-    passed = [case for (case, _), finding in zip(asked, findings, strict=True) if not finding]
+    judged = [
+        (case, finding)
+        for (case, _), finding in zip(asked, findings, strict=True)
+        if case.expected.raised is None
+    ]
+    failed = [case for case, finding in judged if finding]
+    passed = [case for case, finding in judged if not finding]
     if not passed or any(finding and finding.diagnosis == "too-slow" for finding in findings):
         return None
-    values_right = {"no-gradient", "input-changed", "result-changed", "wrong-dtype"}
-    if all(finding is None or finding.diagnosis in values_right for finding in findings):
+    if all(finding is None or finding.diagnosis in _VALUES_RIGHT for _, finding in judged):
         return None
     for trait, slug in spec.trait_diagnoses.items():
         if all(trait in case.traits for case in failed):
@@ -1120,6 +1588,33 @@ def _tells_sizes_apart(case: Case) -> bool:
     return "large" not in case.traits and all(
         len({1, *tensor.shape}) == tensor.ndim + 1 for tensor in tensors
     )
+
+
+REVERSED = "reversed"  # the trait of a case that is the one before with its first dimension flipped
+
+
+def what_else_shows(asked: list[tuple[Case, Response]], fails: list[bool]) -> str:
+    """Help that needs several cases: one sequence depends on another, one size alone is right."""
+    for (_, before), (case, response) in pairwise(asked):
+        if REVERSED in case.traits and before.plain.values and response.plain.values:
+            first, second = before.plain.values[0], response.plain.values[0]
+            comparable = first.ndim > 0 and first.shape == second.shape
+            if comparable and not bool(close(first.flip(0), second).all()):
+                return "\nYour result for one entry of a batch depends on the others in it."
+    sizes = [_plain_sizes(case) for case, _ in asked]
+    for name in sizes[0] if sizes else []:
+        failed = {size[name] for size, fail in zip(sizes, fails, strict=True) if fail}
+        passed = {size.get(name) for size, fail in zip(sizes, fails, strict=True) if not fail}
+        if passed and len(passed | failed) > 2 and not passed & failed and None not in passed:
+            values = " or ".join(str(value) for value in sorted(map(str, passed)))
+            return f"\nIt is right only where {name} is {values}."
+    return ""
+
+
+def _plain_sizes(case: Case) -> dict[str, Any]:
+    setup = case.question.setup.arguments if case.question.setup else {}
+    given = setup | case.question.arguments
+    return {name: value for name, value in given.items() if not isinstance(value, Tensor)}
 
 
 def _is_stub(response: Response) -> bool:
@@ -1142,18 +1637,24 @@ def _banned_detail(spec: Spec, names: list[str]) -> str:
     return f"It calls `{names[0].lstrip('_')}`, which is {kinds[0] if kinds else 'ready-made'}."
 
 
-def _what_is_wanted(spec: Spec) -> str:
-    if len(spec.outputs) == 1:
+def _what_is_wanted(case: Case) -> str:
+    if case.question.probe == "training":
+        return "a float"
+    if case.expected.kind == "tensor" or case.question.probe:
         return "a tensor"
-    return f"{len(spec.outputs)} tensors ({', '.join(spec.outputs)})"
+    return f"{len(case.outputs)} tensors ({', '.join(case.outputs)})"
 
 
-def _where(case: Case) -> str:
+def _where(spec: Spec, case: Case) -> str:
     shapes = ", ".join(
         f"{name} {tuple(value.shape)}" if isinstance(value, Tensor) else f"{name}={value}"
         for name, value in case.question.arguments.items()
     )
-    return f"{case.name} ({shapes})"
+    if case.question.setup is None:
+        return f"{case.name} ({shapes})"
+    built = ", ".join(f"{name}={value}" for name, value in case.question.setup.arguments.items())
+    call = f"{spec.id.partition('.')[0]}({built})"
+    return f"{case.name} ({call}, {shapes})" if shapes else f"{case.name} ({call})"
 
 
 def _number(value: Tensor) -> str:
@@ -1243,10 +1744,11 @@ def answer_questions(channel: Channel, exercise: str, answer: Callable[..., Any]
         return True
     evaluator = Evaluator(answer, message["banned"], message["time_limit"])
     message = channel.receive()
-    while message["type"] == "question":
-        response = evaluator(parse_question(message["question"]))
-        channel.send({"type": "response", "response": to_data(response)})
-        message = channel.receive()
+    with kept_modes():
+        while message["type"] == "question":
+            response = evaluator(parse_question(message["question"]))
+            channel.send({"type": "response", "response": to_data(response)})
+            message = channel.receive()
     return evaluator.seconds_left > 0
 
 
