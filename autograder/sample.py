@@ -22,17 +22,14 @@ from autograder.build.release import read_notebook
 from autograder.course import Course, Trouble, check_id, grade_id_of
 from autograder.exercises import TOPICS
 
-WRITTEN = (
-    "Divided by sqrt(d) the scores keep a variance of about 1; without it they grow with d, the "
-    "softmax saturates and training stands still."
-)
+WRITTEN = "What a student of the sample class writes here is for a person to read and to grade."
 MARKER = ".sample-class"
 ON_TIME, LATE = timedelta(days=-1), timedelta(hours=2, minutes=10)  # from the due date
 
 
 @dataclass(frozen=True)
 class Sample:
-    """An entry of examples/class.toml: a submission, and how grading it must end."""
+    """An entry of examples/TOPIC/class.toml: a submission, and how grading it must end."""
 
     topic: str
     student: str
@@ -45,8 +42,14 @@ class Sample:
 
 
 def load_samples(root: Path) -> list[Sample]:
-    with (root / "examples" / "class.toml").open("rb") as file:
-        return [Sample(**entry) for entry in tomllib.load(file)["submission"]]
+    """The entries of examples/TOPIC/class.toml, topic by topic."""
+    found = []
+    for topic in TOPICS:
+        path = root / "examples" / topic / "class.toml"
+        if path.is_file():
+            entries = tomllib.loads(path.read_text(encoding="utf-8"))["submission"]
+            found += [Sample(topic, **entry) for entry in entries]
+    return found
 
 
 def make_class(root: Path, into: Path, size: int | None = None, mix: str = "") -> int:
@@ -171,12 +174,24 @@ def _split(answers: str) -> tuple[dict[str, str], str]:
     names = {exercise.id for topic in TOPICS.values() for exercise in topic.exercises}
     definitions, rest = {}, []
     for node in tree.body:
-        text = ast.get_source_segment(answers, node) or ""
+        text = _source_of(node, answers)
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in names:
             definitions[node.name] = text
-        elif not (isinstance(node, ast.Expr) and node is tree.body[0]):
+        elif not (isinstance(node, ast.Expr) and node is tree.body[0]) and not _is_given(node):
             rest.append(text)
     return definitions, "\n".join(rest)
+
+
+def _source_of(node: ast.stmt, source: str) -> str:
+    """The lines of a statement, its decorators with it."""
+    decorators = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(item.lineno for item in decorators)])
+    return "\n".join(source.splitlines()[first - 1 : node.end_lineno])
+
+
+def _is_given(node: ast.stmt) -> bool:
+    """An import from the references: what it brings is given in the notebook."""
+    return isinstance(node, ast.ImportFrom) and (node.module or "").startswith("solutions")
 
 
 def _as_it_is(notebook: NotebookNode, topic: str) -> NotebookNode:

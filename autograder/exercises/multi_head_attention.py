@@ -326,10 +326,12 @@ def _taking_turns(self: Attention, x: Tensor) -> list[Tensor]:
     return [self.split(part) for part in self.qkv(x).unflatten(-1, (-1, 3)).unbind(-1)]
 
 
-def _attend_over_heads(self: Attention, x: Tensor) -> Any:
+def _attend_over_heads(self: Attention, x: Tensor, need_weights: bool = False) -> Any:
     """No transpose at all: each token's heads attend to one another."""
     q, k, v = (_split_left_in_place(part, self.n_heads) for part in self.qkv(x).chunk(3, dim=-1))
-    return self.project((self.shares(self.scores(q, k)) @ v).flatten(-2))
+    weights = self.shares(self.masked(self.scores(q, k)))
+    output = self.project((weights @ v).flatten(-2))
+    return (output, weights) if need_weights else output
 
 
 def _without_values(self: Attention, x: Tensor) -> list[Tensor]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import os
 import resource
 import socket
 import sys
 import threading
+import tokenize
 import types
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +20,7 @@ from pathlib import Path
 from autograder.runner.session import GRACE, Session
 from autograder.student.cases import CaseSet, Raised, Response
 from autograder.student.channel import Channel, ChannelClosed, answer_questions
-from autograder.student.evaluation import describe, silence, time_limit
+from autograder.student.evaluation import PATIENCE, describe, silence, time_limit
 from autograder.student.verdicts import Verdict
 
 LOAD_LIMIT = 30.0  # seconds to run a file's top level
@@ -84,7 +86,8 @@ def _run(
             process = context.Process(target=_offer, args=(theirs, str(file), exercises))
             process.start()
         theirs.close()
-        session = _FileSession(Channel(ours, LOAD_LIMIT + GRACE), cases, any_exercise=True)
+        channel = Channel(ours, PATIENCE * LOAD_LIMIT + GRACE)
+        session = _FileSession(channel, cases, any_exercise=True)
         session.serve()
     _end(process)
     if not session.finished and not session.responses and session.load_error is None:
@@ -106,7 +109,7 @@ def _offer(end: socket.socket, file: str, exercises: list[str]) -> None:
     module.__file__ = file
     sys.modules["answers"] = module
     try:
-        source = Path(file).read_bytes()
+        source = text_of_file(Path(file))
         with time_limit(LOAD_LIMIT), silence():
             code = compile(source, file, "exec", dont_inherit=True)
             exec(code, module.__dict__)
@@ -130,6 +133,17 @@ def _offer(end: socket.socket, file: str, exercises: list[str]) -> None:
         channel.send({"type": "finished"})
     except ChannelClosed:
         return
+
+
+def text_of_file(file: Path) -> str:
+    """As a notebook would hold it: a comment such as `# positional_encoding: ...` is no more than
+    that, though Python takes the first line of a file with `coding:` in it for an encoding."""
+    data = file.read_bytes()
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError:
+        encoding = "utf-8-sig"
+    return data.decode(encoding)
 
 
 def _be_quiet_and_small() -> None:

@@ -27,6 +27,7 @@ from autograder.runner.session import GRACE, Session, conclude
 from autograder.student.cases import CaseSet, Response
 from autograder.student.channel import DESCRIPTOR_VARIABLE, Channel
 from autograder.student.check import text_of
+from autograder.student.evaluation import PATIENCE
 from autograder.student.verdicts import FAILED, Verdict
 
 _log = logging.getLogger("autograder.kernel")
@@ -236,7 +237,7 @@ def _timeout(run: NotebookRun, cell: NotebookNode) -> int:
     exercise = run.exercise_of.get(grade_id_of(cell))
     if exercise is None:
         return math.ceil(run.cell_timeout)
-    one_run = run.secret.specs[exercise].time_limit + 2 * GRACE
+    one_run = PATIENCE * run.secret.specs[exercise].time_limit + 2 * GRACE
     return math.ceil(2 * one_run)  # secret, then public cases
 
 

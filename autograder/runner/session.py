@@ -22,7 +22,7 @@ from autograder.student.cases import (
     to_data,
 )
 from autograder.student.channel import Channel, ChannelClosed
-from autograder.student.evaluation import TIME_LIMIT
+from autograder.student.evaluation import PATIENCE, TIME_LIMIT
 from autograder.student.judge import in_time, judge
 from autograder.student.tensors import MalformedData
 from autograder.student.verdicts import FAILED, Verdict, not_defined, with_faults_below
@@ -87,7 +87,7 @@ class Session:
         given = self.responses.setdefault(exercise, [])
         self.channel.send({"type": "begin", "banned": spec.banned, "time_limit": spec.time_limit})
         between = self.channel.end.gettimeout()
-        self.channel.end.settimeout(spec.time_limit + GRACE)
+        self.channel.end.settimeout(PATIENCE * spec.time_limit + GRACE)
         for case in self.secret.cases[exercise]:
             try:
                 self.channel.send({"type": "question", "question": to_data(case.question)})

@@ -33,9 +33,16 @@ _FUSED = (
     "_triton_multi_head_attention",
 )
 
+
+def _is_norm(name: str) -> bool:
+    """Of whatever kind or backend; not a vector's norm, `normalize` or `var_mean`."""
+    return any(f"{kind}_norm" in name for kind in ("layer", "batch", "group", "instance", "rms"))
+
+
 GROUPS: dict[str, tuple[str, Callable[[str], bool]]] = {
     "softmax": ("a ready-made softmax", _is_softmax),
     "attention": ("a ready-made attention", _is_attention),
+    "norm": ("a ready-made norm", _is_norm),
 }
 
 

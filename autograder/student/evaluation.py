@@ -30,6 +30,7 @@ from autograder.student.cases import Outcome, Question, Raised, Response, Setup,
 from autograder.student.probes import PROBES
 from autograder.student.tensors import DTYPE_NAMES
 
+PATIENCE = 3.0  # how many seconds of waiting count as one of work
 TIME_LIMIT = "time limit"  # the `Raised.type` of an answer that was stopped; no class has it
 _LONGEST_TEXT = 300
 _MOST_ENTRIES = 2**20  # of a tensor that is worth comparing
@@ -87,7 +88,7 @@ class Evaluator:
             changed_results=changed_results,
             banned=self._seen,
             unrepeatable=unrepeatable,
-            **self._parameters(),
+            **self._parameters(question),
         )
 
     def _target(self, question: Question, by_name: bool = False) -> Callable[..., Any]:
@@ -109,15 +110,19 @@ class Evaluator:
         if plain.raised is not None or question.probe or module is None:
             return True
         again, _ = self._call(lambda: module(*fresh_copies(question.inputs()).values()))
+        if again.raised is not None and again.raised.type == TIME_LIMIT:
+            return True
         return len(again.values) == len(plain.values) and all(
-            same_entries(*pair) for pair in zip(again.values, plain.values, strict=True)
+            now.shape == then.shape and torch.allclose(now, then, equal_nan=True)
+            for now, then in zip(again.values, plain.values, strict=True)
         )
 
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self, question: Question) -> dict[str, Any]:
         module = self._modules.get(False, self.answer)
         if not isinstance(module, nn.Module):
             return {"parameters": {}, "frozen": []}
-        named = named_parameters(module)
+        wanted = question.setup.parameters if question.setup is not None else {}
+        named = named_parameters(module, wanted)
         return {
             "parameters": {name: shape_of(value) for name, value in named.items()},
             "frozen": [name for name, value in named.items() if not value.requires_grad],
@@ -206,7 +211,7 @@ class Evaluator:
 
     def _call(self, call: Callable[[], Any]) -> tuple[Outcome, Any]:
         """What `call` gave, as data and as it is (None where it raised)."""
-        started = time.monotonic()
+        spent = stopwatch()
         try:
             with time_limit(self.seconds_left), silence():
                 with self._watch():
@@ -221,7 +226,7 @@ class Evaluator:
             raise
         except BaseException as error:
             outcome = Outcome("raised", raised=describe(error, self.answer))
-        self.seconds_left -= time.monotonic() - started
+        self.seconds_left -= spent()
         if self.seconds_left < 0:  # also where the answer swallowed the exception
             outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
         return outcome, None if outcome.raised else returned
@@ -234,7 +239,7 @@ def build_module(
     values = fresh_copies(setup.arguments)
     module = answer(**values) if by_name else answer(*values.values())
     if not isinstance(module, nn.Module):
-        raise NoModule(f"{_type_name(module)}, which is no nn.Module,")
+        raise NoModule(f"{_type_name(module)}, which is no nn.Module")
     if in_double:
         module = module.double()
     with torch.no_grad():
@@ -246,9 +251,19 @@ def build_module(
     return module
 
 
-def named_parameters(module: nn.Module) -> dict[str, Tensor]:
-    """All of them; one that is shared appears under each of its names."""
-    return dict(module.named_parameters(remove_duplicate=False))
+def named_parameters(
+    module: nn.Module, wanted: dict[str, Tensor] | None = None
+) -> dict[str, Tensor]:
+    """All of them; one that is shared appears under each of its names. A further name of a
+    parameter that is `wanted` is left out: it is no parameter more."""
+    # The class's own method: a module may have one that hides some.
+    found = dict(nn.Module.named_parameters(module, remove_duplicate=False))
+    known = {id(found[name]) for name in wanted or {} if name in found}
+    return {
+        name: value
+        for name, value in found.items()
+        if name in (wanted or {}) or id(value) not in known
+    }
 
 
 def shape_of(tensor: Tensor | None) -> list[int] | None:
@@ -403,15 +418,25 @@ def _copied(gradient: Tensor | None) -> Tensor | None:
     return None if gradient is None else _copy(gradient)
 
 
+def stopwatch() -> Callable[[], float]:
+    """Seconds of work since now: of this thread's own time, or, for what only waits, a share of
+    the time that passes. A right answer is not stopped because others keep the machine busy."""
+    passed, worked = time.monotonic(), time.thread_time()
+    return lambda: max(time.thread_time() - worked, (time.monotonic() - passed) / PATIENCE)
+
+
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
     """TimeLimitReached in the block after `seconds`; only the main thread can be stopped so."""
+    spent = stopwatch()
     alarm = getattr(signal, "SIGALRM", None)
     if alarm is None or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
+        if spent() < seconds:
+            return
         # Code with a bare `except` swallows what is raised here, so it is raised again at the
         # next line, which is the handler's own: from there it gets out of the loop around.
         sys.settrace(stop_again)
@@ -429,7 +454,7 @@ def time_limit(seconds: float) -> Iterator[None]:
     traced: list[tuple[FrameType, Any]] = []
     tracing = sys.gettrace()
     before = signal.signal(alarm, stop)
-    # It repeats, for code that swallows that as well.
+    # It repeats, for a machine that is busy, and for code that swallows that as well.
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 0.1)
     try:
         yield

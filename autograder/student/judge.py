@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -188,7 +187,7 @@ def _is_right_but_coarse(value: Tensor, right: Tensor) -> bool:
     if value.dtype not in (torch.float16, torch.bfloat16):
         return False
     return torch.allclose(
-        value.double(), right.double(), rtol=8 * torch.finfo(value.dtype).eps, atol=1e-2
+        value.double(), right.double(), rtol=8 * torch.finfo(value.dtype).eps, atol=3e-2
     )
 
 
@@ -410,23 +409,25 @@ def what_else_shows(asked: list[tuple[Case, Response]], fails: list[bool]) -> st
     for (_, before), (case, response) in pairwise(asked):
         if REVERSED in case.traits and before.plain.values and response.plain.values:
             first, second = before.plain.values[0], response.plain.values[0]
-            comparable = first.ndim > 0 and first.shape == second.shape
+            steady = not (before.unrepeatable or response.unrepeatable)
+            comparable = steady and first.ndim > 0 and first.shape == second.shape
             if comparable and not bool(close(first.flip(0), second).all()):
                 return "\nYour result for one entry of a batch depends on the others in it."
     sizes = [_plain_sizes(case) for case, _ in asked]
-    for name in sizes[0] if sizes else []:
-        failed = {size[name] for size, fail in zip(sizes, fails, strict=True) if fail}
+    for name in {name for size in sizes for name in size}:
+        failed = {size.get(name) for size, fail in zip(sizes, fails, strict=True) if fail}
         passed = {size.get(name) for size, fail in zip(sizes, fails, strict=True) if not fail}
-        if passed and len(passed | failed) > 2 and not passed & failed and None not in passed:
-            values = " or ".join(str(value) for value in sorted(map(str, passed)))
-            return f"\nIt is right only where {name} is {values}."
+        told = [value for value in passed if value is not None]
+        if told and len(told) == len(passed) <= 3 and len(passed | failed) > 3:
+            if not passed & failed:
+                return f"\nIt is right only where {name} is {' or '.join(map(str, sorted(told)))}."
     return ""
 
 
-def _plain_sizes(case: Case) -> dict[str, Any]:
+def _plain_sizes(case: Case) -> dict[str, int]:
     setup = case.question.setup.arguments if case.question.setup else {}
     given = setup | case.question.arguments
-    return {name: value for name, value in given.items() if not isinstance(value, Tensor)}
+    return {name: value for name, value in given.items() if isinstance(value, int)}
 
 
 def _is_stub(response: Response) -> bool:

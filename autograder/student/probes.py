@@ -24,6 +24,21 @@ def longest_input(module: nn.Module) -> Callable[[], Tensor]:
     return lambda: torch.tensor(module.max_len)
 
 
+def sums(answer: Callable[..., Tensor]) -> Callable[..., Any]:
+    """The sums over columns and over rows of a matrix that is too large to be sent.
+
+    -> (columns,) and (rows,), int64 where the matrix holds booleans; what came, where it is none.
+    """
+
+    def add(*given: Any, **named: Any) -> Any:
+        matrix = answer(*given, **named)
+        if not isinstance(matrix, Tensor) or matrix.ndim != 2:
+            return matrix
+        return matrix.sum(0), matrix.sum(1)
+
+    return add
+
+
 def change_of_the_past(module: nn.Module) -> Callable[..., Any]:
     """How outputs at the first `kept` positions differ between `x` and `other`.
 
@@ -52,6 +67,7 @@ class NextTokenModel(nn.Module):
         self.embed = nn.Parameter(embed.detach().clone())  # (vocab, d)
         self.now = nn.Parameter(now.detach().clone())  # (d, vocab)
         self.past = nn.Parameter(past.detach().clone())  # (d, vocab)
+        self.inner = nn.Identity()  # has a mode of its own
         self.max_len = max_len
         self.recorded = False  # whether a gradient could be had from some logits
 
@@ -60,8 +76,8 @@ class NextTokenModel(nn.Module):
             raise ValueError(
                 f"{tokens.shape[-1]} tokens, but the model reads at most {self.max_len}"
             )
-        x = self.embed[tokens]  # (batch, seq, d)
-        logits = x @ self.now + x.cumsum(dim=-2) @ self.past  # (batch, seq, vocab)
+        x = self.inner(self.embed[tokens])  # (batch, seq, d)
+        logits: Tensor = x @ self.now + x.cumsum(dim=-2) @ self.past  # (batch, seq, vocab)
         self.recorded |= logits.requires_grad
         return logits
 
@@ -106,7 +122,7 @@ def generation(generate: Callable[..., Any]) -> Callable[..., Any]:
     """Generating from `prompt` (batch, t), and what it left behind.
 
     -> (batch, t + n_new), and as single booleans: whether a gradient was recorded, the model's
-    mode afterwards, whether parameters and their requires_grad are as before, torch's mode.
+    mode is as before, whether parameters and their requires_grad are as before, torch's mode.
     """
 
     def run(
@@ -130,7 +146,7 @@ def generation(generate: Callable[..., Any]) -> Callable[..., Any]:
         trainable = [parameter.requires_grad for parameter in model.parameters()]
         flags = [
             model.recorded,
-            model.training,
+            all(part.training == in_training for part in model.modules()),
             all(torch.equal(parameter, before) for parameter, before in kept),
             trainable == [in_training, True, True],
             still_recording,
@@ -161,6 +177,7 @@ def predictions(model: nn.Module) -> Callable[[Tensor, Tensor], Any]:
 PROBES: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "only-building": only_building,
     "longest-input": longest_input,
+    "sums": sums,
     "change-of-the-past": change_of_the_past,
     "training": training,
     "generation": generation,
