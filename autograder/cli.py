@@ -44,7 +44,7 @@ def try_answers(
     """Judge the answers in plain Python FILES as if they were in TOPIC's notebook."""
     import secrets
 
-    from autograder.build.cases import build_cases, build_public_cases
+    from autograder.build.cases import build_cases_for_files
     from autograder.exercises import TOPICS
     from autograder.runner.answers import try_files
     from autograder.student.check import text_of
@@ -52,8 +52,7 @@ def try_answers(
     known_topics([topic])
     for file in files:
         check_readable(file)
-    secret = build_cases(TOPICS[topic], secrets.randbits(32) if seed is None else seed)
-    cases = build_public_cases(TOPICS[topic]).joined_with(secret)
+    cases = build_cases_for_files(TOPICS[topic], secrets.randbits(32) if seed is None else seed)
     for file, verdicts in try_files(cases, files):
         if not as_json and len(files) > 1:
             typer.echo(f"{file}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.build.cases import build_cases, build_public_cases
+from autograder.build.cases import build_cases_for_files
 from autograder.exercises import TOPICS
 from autograder.runner.answers import try_files
 from autograder.student.verdicts import FAILED, MISSING, PASSED, Verdict
@@ -39,7 +39,7 @@ def expectations(file: Path) -> dict[str, tuple[str, set[str]]]:
 @cache
 def judged(topic: str) -> dict[str, list[Verdict]]:
     """The verdicts on every file of the bank, on public and secret cases, by the file's name."""
-    cases = build_public_cases(TOPICS[topic]).joined_with(build_cases(TOPICS[topic], SECRET_SEED))
+    cases = build_cases_for_files(TOPICS[topic], SECRET_SEED)
     specs = {name: replace(spec, time_limit=TIME_LIMIT) for name, spec in cases.specs.items()}
     found = try_files(replace(cases, specs=specs), files_of(topic), workers=2)
     return {file.name: verdicts for file, verdicts in found}

@@ -20,17 +20,26 @@ from autograder.exercises import TOPICS
 from autograder.exercises.posing import Exercise
 from autograder.student.cases import Case, CaseSet, Outcome, Question
 from autograder.student.check import judge_answer
-from autograder.student.evaluation import Evaluator
+from autograder.student.evaluation import Evaluator, kept_modes
 from autograder.student.judge import judge, same_outcome
 from autograder.student.tensors import unpack
 from autograder.student.verdicts import FAILED, GENERIC_DIAGNOSES, Verdict
 from solutions.self_attention import attention, attention_scores, self_attention, softmax
 
-SEEDS = [None, 11, 12, 13, 14, 15]  # None: the public cases
+SEEDS = [None, 11, 12]  # None: the public cases
 EXERCISES = [(topic, exercise) for topic in TOPICS.values() for exercise in topic.exercises]
 NAMES = [f"{topic.name}-{exercise.id}" for topic, exercise in EXERCISES]
 every_exercise = pytest.mark.parametrize(("topic", "exercise"), EXERCISES, ids=NAMES)
 every_seed = pytest.mark.parametrize("seed", SEEDS)
+
+HEADS = [
+    *("scaled-by-d-model", "unscaled", "one-head", "qkv-order", "no-transpose", "interleaved"),
+    *("no-out-proj", "softmax-over-queries", "softmax-over-heads"),
+]
+BLOCK = [
+    *("no-residual", "no-residual-attn", "no-residual-ff", "norm-order", "norm-before-add"),
+    *("shared-norm", "ff-reads-input", "no-activation", "norms-exchanged"),
+]
 
 # The diagnoses that the course promises for each exercise, besides the generic ones.
 PROMISED = {
@@ -58,6 +67,44 @@ PROMISED = {
         "unscaled",
         "softmax-over-queries",
     ],
+    ("02_multi_head_attention", "split_heads"): ["no-transpose", "interleaved"],
+    ("02_multi_head_attention", "merge_heads"): ["no-transpose", "interleaved", "view-crash"],
+    ("02_multi_head_attention", "MultiHeadAttention"): HEADS,
+    ("03_positional_encoding", "positional_encoding"): [
+        *("concatenated", "swapped-sin-cos", "wrong-frequency", "wrong-base", "one-based"),
+        "odd-crash",
+    ],
+    ("03_positional_encoding", "shift_matrix"): [
+        *("backward", "concatenated", "wrong-frequency", "wrong-base", "negative-offset"),
+    ],
+    ("03_positional_encoding", "PositionalEncoding"): [
+        *("trainable", "not-a-buffer", "replaces-input", "wrong-axis", "scaled-input"),
+        "last-rows",
+    ],
+    ("04_transformer_block", "layer_norm"): [
+        *("unbiased-variance", "eps-outside", "eps-ignored", "wrong-dim", "no-affine", "no-mean"),
+    ],
+    ("04_transformer_block", "TransformerBlock"): [*BLOCK, "missing-last-norm"],
+    ("04_transformer_block", "TransformerBlock.norm_first"): [*BLOCK, "residual-from-norm"],
+    ("05_causal_mask", "causal_mask"): ["strict", "inverted", "transposed"],
+    ("05_causal_mask", "mask_scores"): ["inverted", "zero-fill", "large-negative"],
+    ("05_causal_mask", "MultiHeadAttention"): [
+        *("mask-after-softmax", "strict", "transposed", "zero-fill", "never-causal"),
+        *("always-causal", *HEADS),
+    ],
+    ("05_causal_mask", "TransformerBlock"): [
+        *("never-causal", "always-causal", "no-residual", "norm-order"),
+    ],
+    ("06_training", "next_token_loss"): ["no-shift", "wrong-shift", "summed", "double-softmax"],
+    ("06_training", "TinyTransformer"): [
+        *("no-positions", "never-causal", "always-causal", "shared-blocks"),
+        *("returns-probabilities", "scaled-embedding", "one-block"),
+    ],
+    ("06_training", "train_step"): ["no-zero-grad", "no-step", "loss-after"],
+    ("06_training", "generate"): [
+        *("first-position", "no-crop", "records-gradient", "mode-changed", "only-new"),
+    ],
+    ("06_training", "toy_task"): ["untrained"],
 }
 
 
@@ -78,6 +125,8 @@ def verdict_on(topic: str, seed: int | None, exercise: Exercise, answer: Any) ->
 @every_seed
 @every_exercise
 def test_the_reference_passes(topic: Any, exercise: Exercise, seed: int | None) -> None:
+    if exercise.accuracy:
+        pytest.skip("judged on what was trained: see test_training.py")
     verdict = verdict_on(topic.name, seed, exercise, exercise.reference)
     assert verdict.passed, verdict.message
     assert verdict.points == exercise.points
@@ -93,7 +142,8 @@ def test_every_misconception_is_rejected_by_its_name(
         for number, variant in enumerate(misconception.variants):
             # Variants may use what is banned to the student, so they are not watched.
             evaluator = Evaluator(variant, [], 60.0)
-            responses = [evaluator(case.question) for case in cases.cases[exercise.id]]
+            with kept_modes():
+                responses = [evaluator(case.question) for case in cases.cases[exercise.id]]
             verdict = judge(cases.specs[exercise.id], cases.cases[exercise.id], responses)
             assert verdict.status == FAILED, (misconception.slug, number)
             assert verdict.diagnosis == misconception.slug, (misconception.slug, number)
@@ -119,7 +169,8 @@ def test_no_two_misconceptions_look_the_same(topic: Any, exercise: Exercise) -> 
 @every_exercise
 def test_every_promised_diagnosis_can_be_given(topic: Any, exercise: Exercise) -> None:
     with_code = {item.slug for item in exercise.misconceptions if item.variants}
-    by_trait = set(exercise.trait_diagnoses.values())
+    by_trait = {*exercise.trait_diagnoses.values(), *exercise.renamed.values()}
+    by_trait |= {"untrained"} if exercise.accuracy else set()
     sentences = {**GENERIC_DIAGNOSES, **case_set(topic.name, None).specs[exercise.id].diagnoses}
     for slug in PROMISED.get((topic.name, exercise.id), []):
         assert slug in with_code | by_trait
@@ -178,8 +229,9 @@ def test_cases_are_a_function_of_the_seed(topic: Any, exercise: Exercise) -> Non
         strict=False,
     ):
         for name, value in mine.question.arguments.items():
-            if isinstance(value, Tensor) and value.is_floating_point():
-                assert not torch.equal(value, theirs.question.arguments[name])
+            other = theirs.question.arguments.get(name)
+            if isinstance(value, Tensor) and isinstance(other, Tensor) and value.numel() > 8:
+                assert not torch.equal(value, other) or not value.is_floating_point()
 
 
 @pytest.mark.parametrize("topic", TOPICS)
@@ -231,7 +283,9 @@ def test_public_cases_hold_data_and_no_code(topic: str) -> None:
 @every_exercise
 def test_what_is_expected_is_finite(topic: Any, exercise: Exercise, seed: int | None) -> None:
     for case in case_set(topic.name, seed).cases[exercise.id]:
-        assert all(value.isfinite().all() for value in case.expected.values)
+        for number, value in enumerate(case.expected.values):
+            exact = case.exact[number] if case.exact else None
+            assert (value.isfinite() | (False if exact is None else exact)).all()
         assert all(gradient.isfinite().all() for gradient in case.gradients.values())
 
 

@@ -55,6 +55,12 @@ def build_public_cases(topic: Topic) -> CaseSet:
     return build_cases(topic, topic.public_seed)
 
 
+def build_cases_for_files(topic: Topic, seed: int) -> CaseSet:
+    """Public and secret cases, without the exercises that need what a notebook has trained."""
+    both = build_public_cases(topic).joined_with(build_cases(topic, seed))
+    return both.only(item.id for item in topic.exercises if not item.accuracy)
+
+
 def spec_of(exercise: Exercise) -> Spec:
     own = {item.slug: item.sentence for item in exercise.misconceptions} | exercise.sentences
     for slug in [*exercise.trait_diagnoses.values(), *exercise.renamed.values()]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import torch
 
-from autograder.exercises import TOPICS
 from autograder.student.cases import (
     Case,
     CaseSet,
@@ -141,6 +140,13 @@ def examined(
     topic: str, exercise: str, cases: list[Case], responses: list[Response]
 ) -> list[Response]:
     """Responses with what the judge can find out itself in place of what was said."""
+    # Here, because answers are forked from a process that has imported this module, and must not
+    # find the references in its memory.
+
+    # Here, because answers are forked from a process that has imported this module, and must not
+    # find the references in its memory.
+    from autograder.exercises import TOPICS
+
     posed = next((item for item in TOPICS[topic].exercises if item.id == exercise), None)
     if posed is None or posed.examine is None:
         return responses

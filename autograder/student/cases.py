@@ -6,6 +6,7 @@ Of a case only its `Question` is ever shown to an answer.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -165,6 +166,16 @@ class CaseSet:
     seed: int
     specs: dict[str, Spec]
     cases: dict[str, list[Case]]
+
+    def only(self, exercises: Iterable[str]) -> CaseSet:
+        """The same without the other exercises."""
+        kept = list(exercises)
+        return CaseSet(
+            self.topic,
+            self.seed,
+            {name: self.specs[name] for name in kept},
+            {name: self.cases[name] for name in kept},
+        )
 
     def joined_with(self, other: CaseSet) -> CaseSet:
         """The cases of both, for the same topic; the seed is the other's."""

@@ -30,6 +30,7 @@ from autograder.student.cases import Outcome, Question, Raised, Response, Setup,
 from autograder.student.probes import PROBES
 from autograder.student.tensors import DTYPE_NAMES
 
+NO_MODULE = "which is no nn.Module"  # how the kind of such an outcome ends
 PATIENCE = 3.0  # how many seconds of waiting count as one of work
 TIME_LIMIT = "time limit"  # the `Raised.type` of an answer that was stopped; no class has it
 _LONGEST_TEXT = 300
@@ -239,7 +240,7 @@ def build_module(
     values = fresh_copies(setup.arguments)
     module = answer(**values) if by_name else answer(*values.values())
     if not isinstance(module, nn.Module):
-        raise NoModule(f"{_type_name(module)}, which is no nn.Module")
+        raise NoModule(f"{_type_name(module)}, {NO_MODULE}")
     if in_double:
         module = module.double()
     with torch.no_grad():

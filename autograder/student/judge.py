@@ -15,7 +15,7 @@ from torch import Tensor
 
 from autograder.student.bans import GROUPS
 from autograder.student.cases import UNCLEAR, Case, Outcome, Raised, Response, Spec
-from autograder.student.evaluation import TIME_LIMIT
+from autograder.student.evaluation import NO_MODULE, TIME_LIMIT
 from autograder.student.verdicts import (
     FAILED,
     GENERIC_DIAGNOSES,
@@ -101,7 +101,8 @@ def _find(spec: Spec, case: Case, response: Response) -> Finding | None:
     """What is wrong with a response, in the order in which a student should hear it."""
     if case.expected.raised is not None:
         return _compare_error(response.plain, spec) or _compare_error(response.traced, spec)
-    if case.question.setup is not None and response.plain.raised is None:
+    has_module = response.plain.raised is None and not response.plain.kind.endswith(NO_MODULE)
+    if case.question.setup is not None and has_module:
         faults = _parameter_faults(case.question.setup.parameters, response)
         if faults is not None:
             return faults
@@ -417,10 +418,10 @@ def what_else_shows(asked: list[tuple[Case, Response]], fails: list[bool]) -> st
     for name in {name for size in sizes for name in size}:
         failed = {size.get(name) for size, fail in zip(sizes, fails, strict=True) if fail}
         passed = {size.get(name) for size, fail in zip(sizes, fails, strict=True) if not fail}
-        told = [value for value in passed if value is not None]
-        if told and len(told) == len(passed) <= 3 and len(passed | failed) > 3:
-            if not passed & failed:
-                return f"\nIt is right only where {name} is {' or '.join(map(str, sorted(told)))}."
+        told = [str(value) for value in sorted(value for value in passed if value is not None)]
+        apart = told and len(told) == len(passed) and not passed & failed
+        if apart and len(told) <= 3 < len(passed | failed):
+            return f"\nIt is right only where {name} is {' or '.join(told)}."
     return ""
 
 
