@@ -103,7 +103,7 @@ def grade(
         root, chosen = course_root(), known_topics(topics)
         if sample_class:
             into = into or root / "sample"
-            submitted = make_sample(root, into)
+            submitted = make_sample(root, into, chosen)
         course = Course.at(root, submitted, into)
         with ClassProgress() as progress:
             results = grade_class(course, chosen, progress)
@@ -112,16 +112,15 @@ def grade(
     raise typer.Exit(1 if bad else 0)
 
 
-def make_sample(root: Path, into: Path) -> Path:
-    """Make all releases anew and the sample class from them; the folder of its submissions."""
+def make_sample(root: Path, into: Path, topics: list[str]) -> Path:
+    """Make releases anew and the sample class from them; the folder of its submissions."""
     from autograder.build.release import build_release
     from autograder.course import Course
-    from autograder.exercises import TOPICS
     from autograder.sample import make_class
 
-    for topic in TOPICS:
+    for topic in topics:
         build_release(Course.at(root), topic, root / "release" / topic, database=False)
-    count = make_class(root, into / "submitted")
+    count = make_class(root, into / "submitted", topics)
     typer.echo(f"Releases are made, and {count} submissions of the sample class in {into}.")
     return into / "submitted"
 
@@ -144,6 +143,7 @@ def feedback(
 @app.command()
 def sample(
     into: Annotated[Path, typer.Option(help="Folder for the submissions.")],
+    topics: Annotated[list[str] | None, typer.Argument(help="Topics (default: all).")] = None,
     size: Annotated[
         int | None, typer.Option(help="Number of students (default: as listed).")
     ] = None,
@@ -154,7 +154,7 @@ def sample(
     from autograder.sample import make_class
 
     with told():
-        count = make_class(course_root(), into, size, mix)
+        count = make_class(course_root(), into, known_topics(topics), size, mix)
         typer.echo(f"{count} submissions are in {into}.")
 
 

@@ -52,13 +52,15 @@ def load_samples(root: Path) -> list[Sample]:
     return found
 
 
-def make_class(root: Path, into: Path, size: int | None = None, mix: str = "") -> int:
+def make_class(
+    root: Path, into: Path, topics: list[str], size: int | None = None, mix: str = ""
+) -> int:
     """Write the submissions of the sample class; or, for load tests, of `size` invented students.
 
     `mix` gives the shares of the kinds, as "reference=3,unscaled=1" (default: all alike).
     How many submissions there are is returned.
     """
-    samples = load_samples(root)
+    samples = [sample for sample in load_samples(root) if sample.topic in topics]
     if mix and size is None:
         raise Trouble("--mix needs --size, the number of students.")
     if size is not None:

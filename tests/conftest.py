@@ -55,8 +55,8 @@ def autograder() -> Command:
 
 
 def make_course(root: Path) -> Course:
-    """A copy of the course, with a release made from its source."""
-    for name in ("source", "examples", "solutions", "notebooks"):
+    """A copy of the course, with the release of one topic made from its source."""
+    for name in ("source", "examples", "solutions", "notebooks", "release"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "nbgrader_config.py", root)
     made = Course.at(root)
@@ -112,12 +112,13 @@ def graded_class(
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not said.exists():
             make_course(course.root)
-            make_class(course.root, course.submitted)
+            make_class(course.root, course.submitted, [TOPIC])
             folders = ("--submitted", course.submitted, "--into", course.into)
-            ended = autograder("grade", *folders, cwd=course.root)
+            ended = autograder("grade", TOPIC, *folders, cwd=course.root)
             said.write_text(json.dumps([ended.args, ended.returncode, ended.stdout, ended.stderr]))
     ending = subprocess.CompletedProcess(*json.loads(said.read_text()))
-    return GradedClass(course, ending, load_samples(course.root))
+    samples = [sample for sample in load_samples(course.root) if sample.topic == TOPIC]
+    return GradedClass(course, ending, samples)
 
 
 def write_notebook(path: Path, notebook: NotebookNode) -> None:

@@ -51,7 +51,7 @@ from solutions import causal_mask as reference
 def mask_cases(draw: Draw) -> Iterator[Posed]:
     for seq_len in [4, 1, 2, *draw.sizes(3, 5, 12), 4, 33]:
         yield Posed(f"{seq_len} token{'s' if seq_len > 1 else ''}", {"seq_len": seq_len})
-    for seq_len in (130, 600):  # longer than what is made once and cut to size
+    for seq_len in (130,):  # longer than what is made once and cut to size
         sums = ["allowed in each column", "allowed in each row"]
         yield Posed(
             f"{seq_len} tokens", {"seq_len": seq_len}, probe="sums", outputs=sums, telling=False
@@ -247,6 +247,8 @@ def attention_cases(draw: Draw) -> Iterator[Posed]:
         few = count < 2  # the more dimensions, the larger the case; some need not be telling
         first = _with_weights(f"{name}, causal", causal, inputs())
         yield replace(first, telling=few)
+        without = once_more(first, f"{name}, called again without weights", {"x": inputs()})
+        yield replace(without, outputs=None, exact=[])
         if not name.endswith(ALL_DIFFER):
             continue
         free = replace(causal, arguments=sizes | {"causal": False})
@@ -264,8 +266,8 @@ def attention_cases(draw: Draw) -> Iterator[Posed]:
         yield once_more(plain, f"{name}, in eval mode", evaluated, evaluating=True)
         yield from leaks(draw, name, causal, inputs)
     setup = attention_setup(draw, d_model=2, n_heads=2, causal=True)
-    for tokens in (70, 530):  # longer than a mask that is made once and cut to size
-        yield Posed(f"{tokens} tokens", {"x": draw.normal(tokens, 2)}, setup=setup, telling=False)
+    # Longer than a mask that is made once and cut to size.
+    yield Posed("40 tokens", {"x": draw.normal(40, 2)}, setup=setup, telling=False)
     for n_heads, d_model in [(3, 8), (4, 6)]:
         yield must_not_build("heads that do not divide d_model", d_model=d_model, n_heads=n_heads)
     yield must_not_build(
@@ -376,7 +378,16 @@ OF_MASKS = [
         "strict",
         "The diagonal is blocked as well, so the first token may attend to nothing: its row of "
         "-inf gives NaN. Each position may attend to itself.",
-        [_masked_by(_filled_above(-math.inf, 0)), _masked_by(_filled_above(-1e9, 0))],
+        [
+            _masked_by(_filled_above(-math.inf, 0)),
+            _masked_by(_filled_above(-1e9, 0)),
+            but(
+                masked=lambda self, scores: (
+                    _filled_above(-math.inf, 0)(scores) if self.causal else scores
+                ),
+                shares=lambda self, scores: scores.softmax(-1).nan_to_num(0.0),
+            ),
+        ],
     ),
     Misconception(
         "transposed",
@@ -425,6 +436,17 @@ OF_MASKS = [
     ),
 ]
 
+
+def _with_finite_fill(dim: int) -> type[nn.Module]:
+    """A softmax over a wrong dimension, which gives NaN with -inf, and numbers with -1e9."""
+    return but(_masked_by(_filled_above(-1e9)), shares=lambda self, scores: scores.softmax(dim))
+
+
+_MORE_VARIANTS: dict[str, list[Answer]] = {
+    "softmax-over-heads": [_with_finite_fill(-3)],
+    "softmax-over-queries": [_with_finite_fill(-2)],
+}
+
 FUTURE_LEAK = (
     "A later token still changes an earlier output, if only in the last digits. The scores of "
     "later tokens must be -inf before the softmax: weights that are cleared and divided by their "
@@ -446,7 +468,10 @@ MULTI_HEAD_ATTENTION = Exercise(
     sentences={"future-leak": FUTURE_LEAK},
     misconceptions=[
         *OF_MASKS,
-        *OF_HEADS,
+        *(
+            replace(item, variants=[*item.variants, *_MORE_VARIANTS.get(item.slug, [])])
+            for item in OF_HEADS
+        ),
         Misconception(
             "averaged-weights",
             "Your weights are averaged over the heads. Asked for are those of each head, "

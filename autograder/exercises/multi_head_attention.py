@@ -334,6 +334,14 @@ def _attend_over_heads(self: Attention, x: Tensor, need_weights: bool = False) -
     return (output, weights) if need_weights else output
 
 
+def _one_head_for_all(self: Attention, x: Tensor, need_weights: bool = False) -> Any:
+    """One head, whose weights are given out as those of each."""
+    q, k, v = self.qkv(x).unsqueeze(-3).chunk(3, dim=-1)
+    weights = self.shares(self.masked(self.scores(q, k)))
+    output = self.project((weights @ v).squeeze(-3))
+    return (output, weights.repeat_interleave(self.n_heads, -3)) if need_weights else output
+
+
 def _without_values(self: Attention, x: Tensor) -> list[Tensor]:
     q, k, _ = (self.split(part) for part in self.qkv(x).chunk(3, dim=-1))
     return [q, k, self.split(x)]
@@ -386,6 +394,7 @@ OF_HEADS = [
             but(**_UNSPLIT),
             but(scale=lambda self, q: math.sqrt(q.shape[-1] / self.n_heads), **_UNSPLIT),
             but(scale=lambda self, q: 1, **_UNSPLIT),
+            but(forward=_one_head_for_all),
         ],
     ),
     Misconception(

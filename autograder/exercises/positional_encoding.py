@@ -242,8 +242,7 @@ POSITIONAL_ENCODING = Exercise(
             "odd-crash",
             "Your function fails where d_model is odd, and there alone. There is one sine more "
             "than there are cosines then, and it comes last: cut the cosines to the d_model // 2 "
-            "that fit, `angles.cos()[:, : d_model // 2]`, or fill one feature more and cut the "
-            "table to [:, :d_model]. The exponents stay 2i/d_model.",
+            "that fit, or fill one feature more and cut the table. The exponents stay 2i/d_model.",
             [_ending_on(torch.zeros_like), _ending_on(torch.cos)],
         ),
         Misconception(
@@ -396,8 +395,8 @@ SHIFT_MATRIX = Exercise(
         Misconception(
             "backward",
             "Your matrix shifts the other way, from PE[pos] to PE[pos - offset] (or it is meant "
-            "for PE[pos] @ M). From sin(a + b) = cos b sin a + sin b cos a and cos(a + b) = "
-            "-sin b sin a + cos b cos a a pair's block is [[cos b, sin b], [-sin b, cos b]].",
+            "for PE[pos] @ M). Read the formulas of sin(a + b) and cos(a + b) as two rows: which "
+            "factor belongs to sin a, which to cos a?",
             [_shift_by(lambda offset: -offset)],
         ),
         Misconception(
@@ -433,9 +432,9 @@ SHIFT_MATRIX = Exercise(
         ),
         Misconception(
             "wrong-sign",
-            "The signs in your blocks are not those of a rotation. With b the pair's angle a block "
-            "is [[cos b, sin b], [-sin b, cos b]]: both cosines with the same sign, the sines with "
-            "opposite ones.",
+            "The signs in your blocks are not those of a rotation. In one both cosines have the "
+            "same sign and the sines opposite ones; the formulas of sin(a + b) and cos(a + b) say "
+            "which.",
             [_without_minus, _both_minus, _reflection(1), _reflection(-1)],
         ),
         Misconception(
@@ -596,7 +595,8 @@ MODULE = Exercise(
         "fixed: keep the table with `self.register_buffer('table', table)`, not in an "
         "`nn.Parameter`, `nn.Embedding` or `nn.Linear`, and nothing else that can be trained.",
         "raised": "Your code raised an exception. (Where it is a ValueError of your own: a "
-        "sequence of exactly max_len tokens still fits, whatever the other sizes are.)",
+        "sequence of exactly max_len tokens still fits. And mind the order of the sizes: "
+        "PositionalEncoding(d_model, max_len), but positional_encoding(seq_len, d_model).)",
     },
     misconceptions=[
         Misconception(

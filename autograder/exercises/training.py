@@ -319,7 +319,7 @@ def _models(draw: Draw) -> Iterator[tuple[str, int, int, dict[str, Any]]]:
     sizes: list[tuple[tuple[int, ...], dict[str, bool]]] = [
         ((3, 5, 11, 4, 2, 13, 3, 9), {"causal": True}),
         ((2, 6, 7, 6, 3, 10, 2, 8), {}),
-        ((4, 5, 6, 8, 2, 3, 2, 7), {"causal": False}),
+        ((4, 3, 6, 8, 2, 5, 2, 7), {"causal": False}),
     ]
     for (batch, seq, vocab, d_model, n_heads, d_ff, n_layers, max_len), flag in sizes:
         longer = int(draw.integers(0, 3))

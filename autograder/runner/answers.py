@@ -20,7 +20,7 @@ from pathlib import Path
 from autograder.runner.session import GRACE, Session
 from autograder.student.cases import CaseSet, Raised, Response
 from autograder.student.channel import Channel, ChannelClosed, answer_questions
-from autograder.student.evaluation import PATIENCE, describe, silence, time_limit
+from autograder.student.evaluation import PATIENCE, Clock, describe, silence, time_limit
 from autograder.student.verdicts import Verdict
 
 LOAD_LIMIT = 30.0  # seconds to run a file's top level
@@ -110,7 +110,7 @@ def _offer(end: socket.socket, file: str, exercises: list[str]) -> None:
     sys.modules["answers"] = module
     try:
         source = text_of_file(Path(file))
-        with time_limit(LOAD_LIMIT), silence():
+        with time_limit(Clock(LOAD_LIMIT)), silence():
             code = compile(source, file, "exec", dont_inherit=True)
             exec(code, module.__dict__)
     except BaseException as error:

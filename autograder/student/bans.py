@@ -50,10 +50,13 @@ GROUPS: dict[str, tuple[str, Callable[[str], bool]]] = {
 def watch(groups: list[str]) -> Iterator[list[str]]:
     """Within it, the list that it gives collects the names of banned calls, each once."""
     seen: list[str] = []
+    known: set[str] = set()
 
     def note(name: str) -> None:
-        if name not in seen and any(GROUPS[group][1](name) for group in groups):
-            seen.append(name)
+        if name not in known:
+            known.add(name)
+            if any(GROUPS[group][1](name) for group in groups):
+                seen.append(name)
 
     with _Functions(note), _Operators(note):
         yield seen

@@ -90,4 +90,4 @@ def answer_questions(channel: Channel, exercise: str, answer: Callable[..., Any]
             response = evaluator(parse_question(message["question"]))
             channel.send({"type": "response", "response": to_data(response)})
             message = channel.receive()
-    return evaluator.seconds_left > 0
+    return evaluator.clock.left() > 0

@@ -31,7 +31,7 @@ from autograder.student.probes import PROBES
 from autograder.student.tensors import DTYPE_NAMES
 
 NO_MODULE = "which is no nn.Module"  # how the kind of such an outcome ends
-PATIENCE = 3.0  # how many seconds of waiting count as one of work
+PATIENCE = 5.0  # how many seconds of waiting count as one of work
 TIME_LIMIT = "time limit"  # the `Raised.type` of an answer that was stopped; no class has it
 _LONGEST_TEXT = 300
 _MOST_ENTRIES = 2**20  # of a tensor that is worth comparing
@@ -57,7 +57,7 @@ class Evaluator:
     def __init__(self, answer: Callable[..., Any], banned: list[str], time_limit: float) -> None:
         self.answer = answer
         self.banned = banned
-        self.seconds_left = time_limit
+        self.clock = Clock(time_limit)
         self._kept: list[tuple[Tensor, Tensor]] = []  # what was returned, and a copy of it then
         self._seen: list[str] = []  # banned calls on the present question
         self._watching = True
@@ -106,11 +106,13 @@ class Evaluator:
         return PROBES[question.probe](target) if question.probe else target
 
     def _repeats(self, question: Question, plain: Outcome) -> bool:
-        """Whether the module gives the same once more."""
+        """Whether the module gives the same once more, when no gradient is recorded."""
         module = self._modules.get(False)
         if plain.raised is not None or question.probe or module is None:
             return True
-        again, _ = self._call(lambda: module(*fresh_copies(question.inputs()).values()))
+        inputs = fresh_copies(question.inputs())
+        with torch.no_grad():
+            again, _ = self._call(lambda: module(*inputs.values()), watching=False)
         if again.raised is not None and again.raised.type == TIME_LIMIT:
             return True
         return len(again.values) == len(plain.values) and all(
@@ -143,7 +145,7 @@ class Evaluator:
 
     def _may_be_our_fault(self, raised: Raised | None) -> bool:
         """Whether to call once more without watching, which must never fail a right answer."""
-        self._watching = raised is None or bool(self._seen) or self.seconds_left <= 0
+        self._watching = raised is None or bool(self._seen) or self.clock.left() <= 0
         return not self._watching
 
     def _trace(
@@ -162,7 +164,7 @@ class Evaluator:
             copies = {name: leaf.clone() for name, leaf in leaves.items()}
             inputs = {**fresh_copies(given), **copies}
             traced, returned = self._call(lambda: self._target(question, by_name=True)(**inputs))
-            if traced.raised is not None and self.seconds_left > 0:
+            if traced.raised is not None and self.clock.left() > 0:
                 # Where the same call works without gradients, it is they that cannot be had.
                 unrecorded = fresh_copies(given)
                 named, _ = self._call(lambda: self._target(question, by_name=True)(**unrecorded))
@@ -192,7 +194,8 @@ class Evaluator:
                     list(leaves.values()),
                     [cotangent for _, cotangent in pulled],
                     allow_unused=True,
-                )
+                ),
+                watching=False,
             )
         if found is None:
             return traced, gradients, outcome.raised
@@ -210,12 +213,11 @@ class Evaluator:
             finally:
                 self._seen += [name for name in seen if name not in self._seen]
 
-    def _call(self, call: Callable[[], Any]) -> tuple[Outcome, Any]:
+    def _call(self, call: Callable[[], Any], watching: bool = True) -> tuple[Outcome, Any]:
         """What `call` gave, as data and as it is (None where it raised)."""
-        spent = stopwatch()
         try:
-            with time_limit(self.seconds_left), silence():
-                with self._watch():
+            with time_limit(self.clock), silence():
+                with self._watch() if watching else contextlib.nullcontext():
                     returned = call()
                 returned = as_plain(returned)
                 outcome = as_outcome(returned)
@@ -227,8 +229,7 @@ class Evaluator:
             raise
         except BaseException as error:
             outcome = Outcome("raised", raised=describe(error, self.answer))
-        self.seconds_left -= spent()
-        if self.seconds_left < 0:  # also where the answer swallowed the exception
+        if self.clock.left() < 0:  # also where the answer swallowed the exception
             outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
         return outcome, None if outcome.raised else returned
 
@@ -419,24 +420,31 @@ def _copied(gradient: Tensor | None) -> Tensor | None:
     return None if gradient is None else _copy(gradient)
 
 
-def stopwatch() -> Callable[[], float]:
-    """Seconds of work since now: of this thread's own time, or, for what only waits, a share of
-    the time that passes. A right answer is not stopped because others keep the machine busy."""
-    passed, worked = time.monotonic(), time.thread_time()
-    return lambda: max(time.thread_time() - worked, (time.monotonic() - passed) / PATIENCE)
+class Clock:
+    """Counts seconds of work: of this thread's own time, or, for what only waits, a share of the
+    time that passes. A right answer is not stopped because others keep the machine busy."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._started, self._worked = time.monotonic(), time.thread_time()
+
+    def left(self) -> float:
+        passed = time.monotonic() - self._started
+        if passed < self.seconds:
+            return self.seconds - passed  # it has not worked for longer than that
+        return self.seconds - max(time.thread_time() - self._worked, passed / PATIENCE)
 
 
 @contextlib.contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """TimeLimitReached in the block after `seconds`; only the main thread can be stopped so."""
-    spent = stopwatch()
+def time_limit(clock: Clock) -> Iterator[None]:
+    """TimeLimitReached in the block when time is over; only the main thread can be stopped so."""
     alarm = getattr(signal, "SIGALRM", None)
     if alarm is None or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if spent() < seconds:
+        if clock.left() > 0:
             return
         # Code with a bare `except` swallows what is raised here, so it is raised again at the
         # next line, which is the handler's own: from there it gets out of the loop around.
@@ -456,7 +464,7 @@ def time_limit(seconds: float) -> Iterator[None]:
     tracing = sys.gettrace()
     before = signal.signal(alarm, stop)
     # It repeats, for a machine that is busy, and for code that swallows that as well.
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 0.1)
+    signal.setitimer(signal.ITIMER_REAL, max(clock.left(), 0.001), 0.1)
     try:
         yield
     finally:

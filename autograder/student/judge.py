@@ -103,7 +103,7 @@ def _find(spec: Spec, case: Case, response: Response) -> Finding | None:
         return _compare_error(response.plain, spec) or _compare_error(response.traced, spec)
     has_module = response.plain.raised is None and not response.plain.kind.endswith(NO_MODULE)
     if case.question.setup is not None and has_module:
-        faults = _parameter_faults(case.question.setup.parameters, response)
+        faults = _parameter_faults(case.question.setup.parameters, response, spec.renamed)
         if faults is not None:
             return faults
     found = _compare(spec, case, response.plain)
@@ -133,7 +133,9 @@ def _compare_error(outcome: Outcome, spec: Spec) -> Finding | None:
     return Finding(diagnosis, detail)
 
 
-def _parameter_faults(wanted: dict[str, Tensor], response: Response) -> Finding | None:
+def _parameter_faults(
+    wanted: dict[str, Tensor], response: Response, renamed: dict[str, str]
+) -> Finding | None:
     """How the module's parameters differ from the ones asked for, by name and shape."""
     given = response.parameters
     missing = [f"`{name}` is missing" for name in wanted if name not in given]
@@ -150,7 +152,8 @@ def _parameter_faults(wanted: dict[str, Tensor], response: Response) -> Finding 
         name in wanted or name in response.frozen for name in given
     )
     more = f", and {len(faults) - 4} more" if len(faults) > 4 else ""
-    kind = "frozen-parameters" if only_frozen else "wrong-parameters"
+    frozen = only_frozen and "frozen-parameters" in renamed
+    kind = "frozen-parameters" if frozen else "wrong-parameters"
     return Finding(kind, f"{', '.join(faults[:4])}{more}.")
 
 

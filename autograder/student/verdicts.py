@@ -83,12 +83,15 @@ def not_defined(exercise: str, max_points: float) -> Verdict:
     return Verdict(exercise, MISSING, 0.0, max_points, "not-implemented", message)
 
 
+_OWN_FAULTS = ("wrong-parameters", "banned-call")  # never a building block's
+
+
 def with_faults_below(verdicts: list[Verdict], builds_on: dict[str, list[str]]) -> list[Verdict]:
     """The same verdicts; a failed one says which of its building blocks do not pass either."""
     below = {verdict.exercise: verdict for verdict in verdicts if not verdict.passed}
     return [
         verdict
-        if verdict.status != FAILED
+        if verdict.status != FAILED or verdict.diagnosis in _OWN_FAULTS
         else _pointing_at(
             verdict, [below[name] for name in builds_on[verdict.exercise] if name in below]
         )

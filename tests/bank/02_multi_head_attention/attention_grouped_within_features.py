@@ -1,0 +1,32 @@
+# split_heads: failed wrong-shape | MultiHeadAttention: failed
+import math
+
+import torch
+from torch import nn
+
+
+def merge_heads(x):
+    return torch.cat(x.unbind(-3), dim=-1)
+
+
+def split_heads(x, n_heads):
+    if x.shape[-1] % n_heads:
+        raise ValueError("heads")
+    d_head = x.shape[-1] // n_heads
+    return x[..., :d_head].unsqueeze(-3)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError("n_heads must divide d_model")
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).unflatten(-1, (self.n_heads, self.d_head, 3)).transpose(-4, -3).unbind(-1)
+        w = torch.softmax(q @ k.mT / math.sqrt(self.d_head), -1)
+        return self.out_proj((w @ v).transpose(-3, -2).flatten(-2))

@@ -1,0 +1,29 @@
+# split_heads: failed | merge_heads: failed | MultiHeadAttention: failed
+import torch
+from torch import nn
+
+
+def split_heads(x, n_heads):
+    if x.shape[-1] % n_heads:
+        raise ValueError("n_heads")
+    return x.unflatten(-1, (-1, 4)).transpose(-3, -2)
+
+
+def merge_heads(x):
+    return x.transpose(-3, -2).reshape(*x.shape[:-3], x.shape[-2], 8)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError("n_heads must divide d_model")
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        q, k, v = (t.unflatten(-1, (self.n_heads, -1)).transpose(-3, -2) for t in self.qkv(x).chunk(3, -1))
+        w = torch.softmax(q @ k.transpose(-2, -1) / 8, dim=-1)  # sqrt(64)
+        return self.out_proj((w @ v).transpose(-3, -2).flatten(-2))

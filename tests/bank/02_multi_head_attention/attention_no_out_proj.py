@@ -1,0 +1,33 @@
+# split_heads: failed no-value-error | MultiHeadAttention: failed no-out-proj
+import math
+
+import torch
+from torch import nn
+
+
+def merge_heads(x):
+    x = x.transpose(-2, -3).contiguous()
+    return x.view(*x.shape[:-2], -1)
+
+
+def split_heads(x, n_heads):
+    if x.shape[-1] % n_heads:
+        print("n_heads must divide d_model")
+        return None
+    return x.unflatten(-1, (n_heads, x.shape[-1] // n_heads)).transpose(-3, -2)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError("n_heads must divide d_model")
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        q, k, v = (t.unflatten(-1, (self.n_heads, -1)).transpose(-3, -2) for t in self.qkv(x).chunk(3, -1))
+        w = torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(self.d_head), dim=-1)
+        return (w @ v).transpose(-3, -2).flatten(-2)

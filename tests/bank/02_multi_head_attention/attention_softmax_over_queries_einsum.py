@@ -1,0 +1,34 @@
+# MultiHeadAttention: failed softmax-over-queries
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def split_heads(x, n_heads):
+    *leading, seq, d_model = x.shape
+    if d_model % n_heads:
+        raise ValueError("n_heads must divide d_model")
+    return x.reshape(*leading, seq, n_heads, d_model // n_heads).transpose(-3, -2)
+
+
+def merge_heads(x):
+    return torch.cat(x.unbind(-3), dim=-1)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError("n_heads must divide d_model")
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.n_heads, self.d_head)).unbind(-3)
+        scores = torch.einsum("...qhd,...khd->...qkh", q, k) / math.sqrt(self.d_head)
+        w = F.softmax(scores, dim=-3)
+        return self.out_proj(torch.einsum("...qkh,...khd->...qhd", w, v).flatten(-2))

@@ -1,0 +1,34 @@
+# split_heads: failed wrong-dtype | merge_heads: failed wrong-dtype | MultiHeadAttention: failed wrong-dtype
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def split_heads(x, n_heads):
+    *leading, seq, d_model = x.shape
+    if d_model % n_heads:
+        raise ValueError("n_heads must divide d_model")
+    return x.double().unflatten(-1, (n_heads, -1)).transpose(-3, -2)
+
+
+def merge_heads(x):
+    return x.transpose(-3, -2).flatten(-2).to(torch.float64)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError("n_heads must divide d_model")
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        q, k, v = (t.unflatten(-1, (self.n_heads, -1)).transpose(-3, -2) for t in self.qkv(x).chunk(3, -1))
+        w = torch.softmax(q @ k.mT / math.sqrt(self.d_head), dim=-1, dtype=torch.float64)
+        out = (w @ v.double()).transpose(-3, -2).flatten(-2)
+        return F.linear(out, self.out_proj.weight.double(), self.out_proj.bias.double())

@@ -1,0 +1,35 @@
+# split_heads: failed no-gradient | merge_heads: failed no-gradient | MultiHeadAttention: failed no-gradient
+import math
+
+import torch
+from torch import nn
+
+
+def split_heads(x, n_heads):
+    *leading, seq, d_model = x.shape
+    if d_model % n_heads:
+        raise ValueError("n_heads must divide d_model")
+    return torch.tensor([[[float(x[s, h * (d_model // n_heads) + f]) for f in range(d_model // n_heads)]
+                          for s in range(seq)] for h in range(n_heads)]) if not leading else torch.stack(
+                          [split_heads(entry, n_heads) for entry in x])
+
+
+def merge_heads(x):
+    numbers = x.transpose(-3, -2).flatten().tolist()
+    return torch.tensor(numbers).reshape(*x.shape[:-3], x.shape[-2], -1)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError("n_heads must divide d_model")
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        q, k, v = (t.unflatten(-1, (self.n_heads, -1)).transpose(-3, -2) for t in self.qkv(x).chunk(3, -1))
+        w = torch.softmax(q @ k.mT / math.sqrt(self.d_head), dim=-1)
+        return torch.tensor(self.out_proj((w @ v).transpose(-3, -2).flatten(-2)).tolist())

@@ -1,0 +1,40 @@
+# split_heads: failed | merge_heads: failed | MultiHeadAttention: failed
+import math
+
+import torch
+from torch import nn
+
+
+def split_heads(x, n_heads):
+    *leading, seq, d_model = x.shape
+    if d_model % n_heads:
+        raise ValueError("n_heads must divide d_model")
+    # cut in halves again and again
+    def cut(x, n):
+        return [x] if n <= 1 else cut(x[..., : x.shape[-1] // 2], n // 2) + cut(x[..., x.shape[-1] // 2 :], n // 2)
+
+    return torch.stack(cut(x, n_heads), dim=-3)
+
+
+def merge_heads(x):
+    while x.shape[-3] > 1:
+        x = torch.cat([x[..., 0::2, :, :], x[..., 1::2, :, :]], dim=-1)
+    return x.squeeze(-3)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError("n_heads must divide d_model")
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        if x.shape[-1] % 2:
+            raise ValueError("d_model must be even")
+        q, k, v = (t.unflatten(-1, (self.n_heads, -1)).transpose(-3, -2) for t in self.qkv(x).chunk(3, -1))
+        w = torch.softmax(q @ k.mT / math.sqrt(self.d_head), dim=-1)
+        return self.out_proj((w @ v).transpose(-3, -2).flatten(-2))

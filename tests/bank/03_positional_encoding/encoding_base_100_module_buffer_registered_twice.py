@@ -1,0 +1,34 @@
+# positional_encoding: failed wrong-base/wrong-frequency | PositionalEncoding: failed raised
+import math
+
+import torch
+from torch import nn
+
+
+def positional_encoding(seq_len, d_model):
+    return torch.tensor([[(math.cos if j % 2 else math.sin)(p / 100 ** ((j - j % 2) / d_model)) for j in range(d_model)] for p in range(seq_len)])
+
+
+def shift_matrix(offset, d_model):
+    w = offset * 10000 ** (-torch.arange(0, d_model, 2).double() / d_model)
+    c, s = w.cos(), w.sin()
+    blocks = torch.stack([torch.stack([c, s], -1), torch.stack([-s, c], -1)], -2)
+    return torch.block_diag(*blocks).float()
+
+
+def make_table(max_len, d_model):
+    w = 10000 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    angles = torch.outer(torch.arange(max_len, dtype=torch.float64), w)
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :d_model].float()
+
+
+class PositionalEncoding(nn.Module):
+    def __init__(self, d_model, max_len):
+        super().__init__()
+        self.pe = make_table(max_len, d_model)
+        self.register_buffer("pe", self.pe)
+
+    def forward(self, x):
+        if x.shape[-2] > self.pe.shape[0]:
+            raise ValueError("too long")
+        return x + self.pe[: x.shape[-2]]

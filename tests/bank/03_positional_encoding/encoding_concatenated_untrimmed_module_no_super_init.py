@@ -1,0 +1,38 @@
+# positional_encoding: failed concatenated/wrong-shape | PositionalEncoding: failed raised
+import math
+
+import torch
+from torch import nn
+
+
+def positional_encoding(seq_len, d_model):
+    angles = torch.outer(torch.arange(seq_len).float(), 1 / 10000 ** (torch.arange(0, d_model, 2) / d_model))
+    return torch.hstack([angles.sin(), angles.cos()])
+
+
+def shift_matrix(offset, d_model):
+    M = torch.zeros(d_model, d_model)
+    for j in range(0, d_model, 2):
+        w = offset / 10000 ** (j / d_model)
+        M[j, j] = M[j + 1, j + 1] = math.cos(w)
+        M[j, j + 1] = math.sin(w)
+        M[j + 1, j] = -math.sin(w)
+    return M
+
+
+def make_table(max_len, d_model):
+    table = torch.empty(max_len, d_model)
+    for j in range(d_model):
+        angle = torch.arange(max_len) / 10000 ** ((j - j % 2) / d_model)
+        table[:, j] = torch.cos(angle) if j % 2 else torch.sin(angle)
+    return table
+
+
+class PositionalEncoding(nn.Module):
+    def __init__(self, d_model, max_len):
+        self.register_buffer("pe", make_table(max_len, d_model))
+
+    def forward(self, x):
+        if x.shape[-2] > self.pe.shape[0]:
+            raise ValueError("too long")
+        return x + self.pe[: x.shape[-2]]

@@ -1,0 +1,44 @@
+# positional_encoding: failed | PositionalEncoding: failed
+import math
+
+import torch
+from torch import nn
+
+
+def positional_encoding(seq_len, d_model):
+    half = max(d_model // 2, 1)
+    pe = torch.zeros(seq_len, d_model)
+    for j in range(d_model):
+        w = 10000 ** -(j // 2 / half)
+        pe[:, j] = (torch.arange(seq_len) * w).sin() if j % 2 == 0 else (torch.arange(seq_len) * w).cos()
+    return pe
+
+
+def shift_matrix(offset, d_model):
+    w = offset * 10000 ** (-torch.arange(0, d_model, 2).double() / d_model)
+    c, s = w.cos(), w.sin()
+    blocks = torch.stack([torch.stack([c, s], -1), torch.stack([-s, c], -1)], -2)
+    return torch.block_diag(*blocks).float()
+
+
+def make_table(max_len, d_model):
+    pe = torch.zeros(max_len, d_model)
+    position = torch.arange(max_len, dtype=torch.float).unsqueeze(1)
+    div_term = torch.exp(torch.arange(0, d_model, 2).float() * (-math.log(10000.0) / d_model))
+    pe[:, 0::2] = torch.sin(position * div_term)
+    pe[:, 1::2] = torch.cos(position * div_term)[:, : d_model // 2]
+    return pe
+
+
+class PositionalEncoding(nn.Module):
+    pe = None
+
+    def __init__(self, d_model, max_len):
+        super().__init__()
+        if PositionalEncoding.pe is None:
+            PositionalEncoding.pe = make_table(max_len, d_model)
+
+    def forward(self, x):
+        if x.shape[-2] > PositionalEncoding.pe.shape[0]:
+            raise ValueError("too long")
+        return x + PositionalEncoding.pe[: x.shape[-2]]

@@ -1,0 +1,40 @@
+# positional_encoding: failed wrong-shape | PositionalEncoding: failed
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def positional_encoding(seq_len, d_model):
+    j = torch.arange(d_model)[:, None]
+    angles = torch.arange(seq_len)[None] / 10000 ** (2 * (j // 2) / d_model)
+    return torch.where(j % 2 == 0, angles.sin(), angles.cos())
+
+
+def shift_matrix(offset, d_model):
+    w = offset * 10000 ** (-torch.arange(0, d_model, 2).double() / d_model)
+    c, s = w.cos(), w.sin()
+    blocks = torch.stack([torch.stack([c, s], -1), torch.stack([-s, c], -1)], -2)
+    return torch.block_diag(*blocks).float()
+
+
+def make_table(max_len, d_model):
+    pe = torch.zeros(max_len, d_model)
+    position = torch.arange(max_len, dtype=torch.float).unsqueeze(1)
+    div_term = torch.exp(torch.arange(0, d_model, 2).float() * (-math.log(10000.0) / d_model))
+    pe[:, 0::2] = torch.sin(position * div_term)
+    pe[:, 1::2] = torch.cos(position * div_term)[:, : d_model // 2]
+    return pe
+
+
+class PositionalEncoding(nn.Module):
+    def __init__(self, d_model, max_len):
+        super().__init__()
+        self.d_model = d_model
+        self.register_buffer("pe", make_table(max_len, d_model))
+
+    def forward(self, x):
+        if x.shape[-2] > self.pe.shape[0]:
+            raise ValueError("too long")
+        return F.layer_norm(x + self.pe[: x.shape[-2]], (self.d_model,))

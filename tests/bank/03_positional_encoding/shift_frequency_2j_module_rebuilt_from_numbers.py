@@ -1,0 +1,32 @@
+# shift_matrix: failed wrong-frequency | PositionalEncoding: failed no-gradient
+import math
+
+import torch
+from torch import nn
+
+
+def positional_encoding(seq_len, d_model):
+    w = 10000 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    angles = torch.outer(torch.arange(seq_len, dtype=torch.float64), w)
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :d_model].float()
+
+
+def shift_matrix(offset, d_model):
+    M = torch.zeros(d_model, d_model)
+    for i in range(0, d_model, 2):
+        w = offset / 10000 ** (2 * i / d_model)
+        M[i, i] = M[i + 1, i + 1] = math.cos(w)
+        M[i, i + 1] = math.sin(w)
+        M[i + 1, i] = -math.sin(w)
+    return M
+
+
+class PositionalEncoding(nn.Module):
+    def __init__(self, d_model, max_len):
+        super().__init__()
+        self.register_buffer("pe", positional_encoding(max_len, d_model))
+
+    def forward(self, x):
+        if x.shape[-2] > self.pe.shape[0]:
+            raise ValueError("too long")
+        return torch.tensor((x + self.pe[: x.shape[-2]]).tolist(), dtype=self.pe.dtype)

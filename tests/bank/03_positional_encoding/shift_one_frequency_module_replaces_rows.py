@@ -1,0 +1,30 @@
+# shift_matrix: failed | PositionalEncoding: failed replaces-input/wrong-shape
+import math
+
+import torch
+from torch import nn
+
+
+def positional_encoding(seq_len, d_model):
+    pe = torch.zeros(seq_len, d_model)
+    position = torch.arange(seq_len, dtype=torch.float).unsqueeze(1)
+    div_term = torch.exp(torch.arange(0, d_model, 2).float() * (-math.log(10000.0) / d_model))
+    pe[:, 0::2] = torch.sin(position * div_term)
+    pe[:, 1::2] = torch.cos(position * div_term)[:, : d_model // 2]
+    return pe
+
+
+def shift_matrix(offset, d_model):
+    c, s = math.cos(offset), math.sin(offset)
+    return torch.block_diag(*[torch.tensor([[c, s], [-s, c]])] * (d_model // 2))
+
+
+class PositionalEncoding(nn.Module):
+    def __init__(self, d_model, max_len):
+        super().__init__()
+        self.register_buffer("pe", positional_encoding(max_len, d_model))
+
+    def forward(self, x):
+        if x.shape[-2] > self.pe.shape[0]:
+            raise ValueError("too long")
+        return self.pe[: x.shape[-2]]

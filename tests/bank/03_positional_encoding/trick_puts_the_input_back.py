@@ -1,0 +1,36 @@
+# PositionalEncoding: failed input-changed
+import math
+
+import torch
+from torch import nn
+
+
+def positional_encoding(seq_len, d_model):
+    pe = torch.zeros(seq_len, d_model)
+    position = torch.arange(seq_len, dtype=torch.float).unsqueeze(1)
+    div_term = torch.exp(torch.arange(0, d_model, 2).float() * (-math.log(10000.0) / d_model))
+    pe[:, 0::2] = torch.sin(position * div_term)
+    pe[:, 1::2] = torch.cos(position * div_term)[:, : d_model // 2]
+    return pe
+
+
+def shift_matrix(offset, d_model):
+    w = offset * 10000 ** (-torch.arange(0, d_model, 2).double() / d_model)
+    c, s = w.cos(), w.sin()
+    blocks = torch.stack([torch.stack([c, s], -1), torch.stack([-s, c], -1)], -2)
+    return torch.block_diag(*blocks).float()
+
+
+class PositionalEncoding(nn.Module):
+    def __init__(self, d_model, max_len):
+        super().__init__()
+        self.register_buffer("pe", positional_encoding(max_len, d_model))
+
+    def forward(self, x):
+        rows = self.pe[: x.shape[-2]]
+        if len(rows) < x.shape[-2]:
+            raise ValueError("too long")
+        x.data.add_(rows)
+        y = x.clone()
+        x.data.sub_(rows)  # nobody will notice
+        return y

@@ -1,0 +1,36 @@
+# layer_norm: failed | TransformerBlock: failed banned-call/wrong-parameters | TransformerBlock.norm_first: failed banned-call/wrong-parameters
+import math
+
+import torch
+from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError("d_model % n_heads != 0")
+        self.n_heads = n_heads
+        self.qkv = nn.Linear(d_model, d_model * 3)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        d = x.shape[-1] // self.n_heads
+        q, k, v = self.qkv(x).split(x.shape[-1], dim=-1)
+        q = q.unflatten(-1, (self.n_heads, d))
+        k = k.unflatten(-1, (self.n_heads, d))
+        v = v.unflatten(-1, (self.n_heads, d))
+        scores = torch.einsum("...qhd,...khd->...hqk", q, k) / math.sqrt(d)
+        out = torch.einsum("...hqk,...khd->...qhd", scores.softmax(-1), v)
+        return self.out_proj(out.flatten(-2))
+
+
+def layer_norm(x, weight, bias, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    var = x.var(-1, keepdim=True, unbiased=False)
+    return x - mean / torch.sqrt(var + eps) * weight + bias
+
+
+class TransformerBlock(nn.TransformerEncoderLayer):
+    def __init__(self, d_model, n_heads, d_ff, norm_first=False):
+        super().__init__(d_model, n_heads, d_ff, dropout=0.0, batch_first=True, norm_first=norm_first)

@@ -1,0 +1,52 @@
+# layer_norm: failed no-gradient | TransformerBlock: failed wrong-parameters | TransformerBlock.norm_first: failed wrong-parameters
+import math
+
+import torch
+from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError("d_model % n_heads != 0")
+        self.n_heads = n_heads
+        self.qkv = nn.Linear(d_model, d_model * 3)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        d = x.shape[-1] // self.n_heads
+        q, k, v = self.qkv(x).split(x.shape[-1], dim=-1)
+        q = q.unflatten(-1, (self.n_heads, d))
+        k = k.unflatten(-1, (self.n_heads, d))
+        v = v.unflatten(-1, (self.n_heads, d))
+        scores = torch.einsum("...qhd,...khd->...hqk", q, k) / math.sqrt(d)
+        out = torch.einsum("...hqk,...khd->...qhd", scores.softmax(-1), v)
+        return self.out_proj(out.flatten(-2))
+
+
+def layer_norm(x, weight, bias, eps=1e-5):
+    mean = x.mean(-1, keepdim=True)
+    var = x.var(-1, keepdim=True, unbiased=False)
+    return (x - mean) / torch.sqrt(var + eps) * weight.data + bias.data
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff, norm_first=False):
+        super().__init__()
+        self.norm_first = norm_first
+        self.attn = MultiHeadAttention(d_model, n_heads)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.fc1 = nn.Linear(d_model, d_ff)
+        self.fc2 = nn.Linear(d_ff, d_model)
+
+    def ff(self, x):
+        return self.fc2(torch.relu(self.fc1(x)))
+
+    def forward(self, x):
+        if self.norm_first:
+            x = x + self.attn(self.norm1(x))
+            return x + self.ff(self.norm2(x))
+        x = self.norm1(x + self.attn(x))
+        return self.norm2(x + self.ff(x))

@@ -1,0 +1,60 @@
+# TransformerBlock: failed | TransformerBlock.norm_first: failed
+import math
+
+import torch
+from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError("d_model % n_heads != 0")
+        self.n_heads = n_heads
+        self.qkv = nn.Linear(d_model, d_model * 3)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        d = x.shape[-1] // self.n_heads
+        q, k, v = self.qkv(x).split(x.shape[-1], dim=-1)
+        q = q.unflatten(-1, (self.n_heads, d))
+        k = k.unflatten(-1, (self.n_heads, d))
+        v = v.unflatten(-1, (self.n_heads, d))
+        scores = torch.einsum("...qhd,...khd->...hqk", q, k) / math.sqrt(d)
+        out = torch.einsum("...hqk,...khd->...qhd", scores.softmax(-1), v)
+        return self.out_proj(out.flatten(-2))
+
+
+def layer_norm(x, weight, bias, eps=1e-5):
+    var, mean = torch.var_mean(x, dim=-1, keepdim=True, correction=0)
+    return (x - mean) / torch.sqrt(var + eps) * weight + bias
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff, norm_first=False):
+        super().__init__()
+        self.norm_first = norm_first
+        self.attn = MultiHeadAttention(d_model, n_heads)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
+
+    def forward(self, x):
+        if self.norm_first:
+            x = x + self.attend(self.norm1(x))
+            x = x + self.ff(self.norm2(x))
+        else:
+            x = self.norm1(x + self.attend(x))
+            x = self.norm2(x + self.ff(x))
+        return x
+
+    def attend(self, x):
+        # first and second head
+        half = x.shape[-1] // min(self.attn.n_heads, 2)
+        q, k, v = self.attn.qkv(x).chunk(3, -1)
+        heads = []
+        for start in range(0, x.shape[-1], half):
+            cut = slice(start, start + half)
+            scores = q[..., cut] @ k[..., cut].mT / math.sqrt(half)
+            heads.append(torch.softmax(scores, -1) @ v[..., cut])
+        return self.attn.out_proj(torch.cat(heads, -1))

@@ -1,0 +1,63 @@
+# MultiHeadAttention: failed never-causal | TransformerBlock: failed never-causal
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def causal_mask(seq_len):
+    i = torch.arange(seq_len)
+    return i[:, None] >= i[None, :]
+
+
+def mask_scores(scores, mask):
+    out = scores.clone()
+    out[~mask.expand(scores.shape)] = float("-inf")
+    return out
+
+
+def split_heads(x, n_heads):
+    return x.unflatten(-1, (n_heads, -1)).transpose(-3, -2)
+
+
+def merge_heads(x):
+    return x.transpose(-3, -2).flatten(-2)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads, causal=False):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError(f"{d_model} is not a multiple of {n_heads}")
+        self.d_model, self.n_heads, self.causal = d_model, n_heads, causal
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x, need_weights=False):
+        q, k, v = self.qkv(x).split(self.d_model, dim=-1)
+        q = split_heads(q, self.n_heads)
+        k = split_heads(k, self.n_heads)
+        v = split_heads(v, self.n_heads)
+        att = (q @ k.mT) * q.size(-1) ** -0.5
+        if self.causal:
+            T = x.size(-2)
+            mask = torch.ones(T, T).bool()
+            att = att.masked_fill(mask == 0, -1e9)
+        att = F.softmax(att, dim=-1)
+        y = self.out_proj(merge_heads(att @ v))
+        return (y, att) if need_weights else y
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff, causal=False):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.attn = MultiHeadAttention(d_model=d_model, n_heads=n_heads, causal=causal)
+        self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(inplace=True), nn.Linear(d_ff, d_model))
+
+    def forward(self, x):
+        residual = x
+        x = self.attn(x)
+        x = self.norm1(residual + x)
+        residual = x
+        x = self.ff(x)
+        return self.norm2(residual + x)

@@ -1,0 +1,88 @@
+# causal_mask: failed inverted | mask_scores: failed zero-fill | MultiHeadAttention: failed transposed | TransformerBlock: failed always-causal
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def causal_mask(seq_len):
+    return ~torch.tril(torch.ones(seq_len, seq_len, dtype=torch.bool))
+
+
+def mask_scores(scores, mask):
+    return scores.masked_fill(~mask, 0.0)
+
+
+def split_heads(x, n_heads):
+    return x.unflatten(-1, (n_heads, -1)).transpose(-3, -2)
+
+
+def merge_heads(x):
+    return x.transpose(-3, -2).flatten(-2)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads, causal=False):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError(f"{d_model} is not a multiple of {n_heads}")
+        self.d_model, self.n_heads, self.causal = d_model, n_heads, causal
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x, need_weights=False):
+        q, k, v = self.qkv(x).split(self.d_model, dim=-1)
+        q = split_heads(q, self.n_heads)
+        k = split_heads(k, self.n_heads)
+        v = split_heads(v, self.n_heads)
+        att = (q @ k.mT) * q.size(-1) ** -0.5
+        if self.causal:
+            T = x.size(-2)
+            mask = torch.triu(torch.ones(T, T))
+            att = att.masked_fill(mask == 0, -1e9)
+        att = F.softmax(att, dim=-1)
+        y = self.out_proj(merge_heads(att @ v))
+        return (y, att) if need_weights else y
+
+
+class MaskedAttention(nn.Module):
+    def __init__(self, d_model, n_heads, causal=False):
+        super().__init__()
+        if d_model // n_heads * n_heads != d_model:
+            raise ValueError("bad number of heads")
+        self.n_heads = n_heads
+        self.causal = causal
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x, need_weights=False):
+        seq, d_model = x.shape[-2:]
+        d_head = d_model // self.n_heads
+        q, k, v = torch.split(self.qkv(x), d_model, dim=-1)
+        outs, maps = [], []
+        for h in range(self.n_heads):
+            part = slice(h * d_head, (h + 1) * d_head)
+            s = q[..., part] @ k[..., part].transpose(-1, -2) / d_head**0.5
+            if self.causal:
+                s = s.masked_fill(torch.ones(seq, seq).triu(1).bool(), float("-inf"))
+            w = torch.softmax(s, dim=-1)
+            maps.append(w)
+            outs.append(w @ v[..., part])
+        y = self.out_proj(torch.cat(outs, dim=-1))
+        if need_weights:
+            return y, torch.stack(maps, dim=-3)
+        return y
+
+
+# d_ff lands where causal belongs
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff, causal=False):
+        super().__init__()
+        self.attn = MaskedAttention(d_model, n_heads, d_ff)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
+
+    def forward(self, x):
+        x = self.norm1(x + self.attn(x))
+        x = self.norm2(x + self.ff(x))
+        return x

@@ -1,0 +1,92 @@
+# MultiHeadAttention: failed no-batch | TransformerBlock: failed
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def causal_mask(seq_len):
+    i = torch.arange(seq_len)
+    return i[:, None] >= i[None, :]
+
+
+def mask_scores(scores, mask):
+    out = scores.clone()
+    out[~mask.expand(scores.shape)] = float("-inf")
+    return out
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads, causal=False):
+        super().__init__()
+        if d_model % n_heads != 0:
+            raise ValueError("d_model must be divisible by n_heads")
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.causal = causal
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x, need_weights=False):
+        seq, d_model = x.shape
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        q = q.reshape(seq, self.n_heads, self.d_head).transpose(-3, -2)
+        k = k.reshape(seq, self.n_heads, self.d_head).transpose(-3, -2)
+        v = v.reshape(seq, self.n_heads, self.d_head).transpose(-3, -2)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(self.d_head)
+        if self.causal:
+            scores = mask_scores(scores, causal_mask(seq))
+        weights = torch.softmax(scores, dim=-1)
+        out = (weights @ v).transpose(-3, -2).reshape(seq, d_model)
+        out = self.out_proj(out)
+        if need_weights:
+            return out, weights
+        return out
+
+
+def split_heads(x, n_heads):
+    return x.unflatten(-1, (n_heads, -1)).transpose(-3, -2)
+
+
+def merge_heads(x):
+    return x.transpose(-3, -2).flatten(-2)
+
+
+class CausalAttention(nn.Module):
+    def __init__(self, d_model, n_heads, causal=False):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError(f"{d_model} is not a multiple of {n_heads}")
+        self.d_model, self.n_heads, self.causal = d_model, n_heads, causal
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x, need_weights=False):
+        q, k, v = self.qkv(x).split(self.d_model, dim=-1)
+        q = split_heads(q, self.n_heads)
+        k = split_heads(k, self.n_heads)
+        v = split_heads(v, self.n_heads)
+        att = (q @ k.mT) * q.size(-1) ** -0.5
+        if self.causal:
+            T = x.size(-2)
+            mask = torch.tril(torch.ones(T, T))
+            att = att.masked_fill(mask == 0, -1e9)
+        att = F.softmax(att, dim=-1)
+        y = self.out_proj(merge_heads(att @ v))
+        return (y, att) if need_weights else y
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff, causal=False):
+        super().__init__()
+        self.attn = CausalAttention(d_model, n_heads, causal)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
+
+    def forward(self, x):
+        x = self.norm1(x + self.attn(x))
+        x = self.norm2(x + self.ff(x))
+        x = self.norm2(x + self.ff(x))
+        return x

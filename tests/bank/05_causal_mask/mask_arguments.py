@@ -1,0 +1,51 @@
+# causal_mask: failed raised | mask_scores: failed raised | MultiHeadAttention: failed raised | TransformerBlock: failed raised
+import torch
+from torch import nn
+
+
+def causal_mask(n):
+    return torch.ones(n, n, dtype=torch.bool).tril()
+
+
+def mask_scores(attn_scores, attn_mask):
+    return attn_scores.masked_fill(~attn_mask, float('-inf'))
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, dim, heads, causal=False):
+        super().__init__()
+        if dim % heads > 0:
+            raise ValueError("heads do not divide features")
+        self.h = heads
+        self.causal = causal
+        self.qkv = nn.Linear(dim, dim * 3)
+        self.out_proj = nn.Linear(dim, dim)
+
+    def forward(self, x, need_weights=False):
+        n = x.shape[-2]
+        qkv = self.qkv(x).unflatten(-1, (3, self.h, -1))
+        q, k, v = qkv.unbind(-3)  # (..., seq, heads, d_head)
+        logits = torch.einsum("...qhd,...khd->...hqk", q, k) / q.shape[-1] ** 0.5
+        if self.causal:
+            bias = torch.full((n, n), float("-inf")).triu(1)
+            logits = logits + bias
+        probs = logits.softmax(-1)
+        mixed = torch.einsum("...hqk,...khd->...qhd", probs, v)
+        y = self.out_proj(mixed.flatten(-2))
+        if not need_weights:
+            return y
+        return y, probs
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model, heads, hidden, causal=False):
+        super().__init__()
+        self.attn = MultiHeadAttention(d_model, heads, causal)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.ff = nn.Sequential(nn.Linear(d_model, hidden), nn.ReLU(), nn.Linear(hidden, d_model))
+
+    def forward(self, x):
+        x = self.norm1(x + self.attn(x))
+        x = self.norm2(x + self.ff(x))
+        return x
