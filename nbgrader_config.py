@@ -19,9 +19,16 @@ c.CourseDirectory.course_id = "transformers"
 c.CourseDirectory.root = str(Path(__file__).parent)
 
 # Due dates as "2026-10-12 23:59:00 UTC". A date set in formgrader is left as it is.
-c.GradingOptions.due_dates = {"01_self_attention": "2026-10-12 21:59:00 UTC"}
+c.GradingOptions.due_dates = {
+    "01_self_attention": "2026-10-12 21:59:00 UTC",
+    "02_multi_head_attention": "2026-10-19 21:59:00 UTC",
+    "03_positional_encoding": "2026-10-26 22:59:00 UTC",
+    "04_transformer_block": "2026-11-02 22:59:00 UTC",
+    "05_causal_mask": "2026-11-09 22:59:00 UTC",
+    "06_training": "2026-11-16 22:59:00 UTC",
+}
 # c.GradingOptions.workers = 0           # notebooks run side by side; 0: the number of cores
-# c.GradingOptions.cell_timeout = 30.0   # seconds for one cell of a student's own
+# c.GradingOptions.cell_timeout = 90.0   # seconds for one cell of a student's own
 
 # What a submission goes through: repaired against the release, run beside the judge, and the
 # judge's verdicts (not the notebook's outputs) written to the gradebook.

@@ -34,7 +34,7 @@ class GradingOptions(Configurable):
         config=True
     )
     cell_timeout = Float(
-        30.0, help="Seconds for a cell of the student's own; a check has its own limits."
+        90.0, help="Seconds for a cell of the student's own; a check has its own limits."
     ).tag(config=True)
 
 

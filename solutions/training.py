@@ -23,6 +23,16 @@ def next_token_loss(logits: Tensor, tokens: Tensor) -> Tensor:
     return F.cross_entropy(predicted, tokens[:, 1:].flatten())
 
 
+def reversals(count: int, length: int, n_symbols: int, generator: torch.Generator) -> Tensor:
+    """The toy task: random symbols, the separator (token n_symbols), the symbols reversed.
+
+    -> int64 (count, 2 * length + 1).
+    """
+    symbols = torch.randint(0, n_symbols, (count, length), generator=generator)
+    separator = torch.full((count, 1), n_symbols)
+    return torch.cat([symbols, separator, symbols.flip(-1)], dim=-1)
+
+
 class TinyTransformer(nn.Module):
     """Embedding plus sinusoidal encodings, n_layers blocks, and a projection to the vocabulary.
 

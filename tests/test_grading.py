@@ -38,7 +38,7 @@ from autograder.grading.records import Record, load_record, public_bytes
 from autograder.grading.table import ClassProgress, print_table
 from autograder.runner.notebook import NotebookRun, run_notebook
 from autograder.runner.session import Session
-from autograder.sample import fill, load_samples, make_class, write_submission
+from autograder.sample import Sample, fill, load_samples, make_class, write_submission
 from autograder.student.cases import CaseSet
 from autograder.student.channel import Channel
 from autograder.student.check import judge_answer, text_of
@@ -756,9 +756,7 @@ def test_plain_nbgrader_gives_the_same_scores(
     own_course: Course, python: Command, tmp_path: Path
 ) -> None:
     samples = [
-        item
-        for item in load_samples(own_course.root)
-        if item.student in ("cedar", "ironwood", "maple")
+        item for item in samples_of(own_course) if item.student in ("cedar", "ironwood", "maple")
     ]
     for sample in samples:
         write_submission(own_course.root, own_course.submitted, sample)
@@ -943,14 +941,18 @@ def test_progress_is_a_line_for_each_that_was_graded_now(
     ]
 
 
+def samples_of(course: Course) -> list[Sample]:
+    return [sample for sample in load_samples(course.root) if sample.topic == TOPIC]
+
+
 def kinds_of(course: Course, size: int, mix: str) -> list[str]:
-    return [item.kind for item in sampling._enlarged(load_samples(course.root), size, mix)]
+    return [item.kind for item in sampling._enlarged(samples_of(course), size, mix)]
 
 
 def test_a_larger_class_has_its_size_and_shares(course: Course) -> None:
     kinds = kinds_of(course, 400, "")
     assert len(kinds) == 400
-    assert set(kinds) == {sample.kind for sample in load_samples(course.root)}
+    assert set(kinds) == {sample.kind for sample in samples_of(course)}
     kinds = kinds_of(course, 400, "reference=3, unscaled=1")
     assert set(kinds) == {"reference", "unscaled"}
     assert 260 < kinds.count("reference") < 340
@@ -959,7 +961,7 @@ def test_a_larger_class_has_its_size_and_shares(course: Course) -> None:
 
 
 def test_students_of_a_larger_class_have_names_of_their_own(course: Course, tmp_path: Path) -> None:
-    assert make_class(course.root, tmp_path, 3, "reference") == 3
+    assert make_class(course.root, tmp_path, [TOPIC], 3, "reference") == 3
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == [
         "student-0001",
         "student-0002",
@@ -972,7 +974,7 @@ def test_students_of_a_larger_class_have_names_of_their_own(course: Course, tmp_
 )
 def test_a_mix_that_is_none_is_refused(mix: str, course: Course, tmp_path: Path) -> None:
     with pytest.raises(Trouble, match=f"--mix: '{mix}' is not KIND=SHARE"):
-        make_class(course.root, tmp_path, 3, mix)
+        make_class(course.root, tmp_path, [TOPIC], 3, mix)
 
 
 def test_a_sample_class_never_overwrites_real_submissions(course: Course, tmp_path: Path) -> None:
@@ -980,19 +982,19 @@ def test_a_sample_class_never_overwrites_real_submissions(course: Course, tmp_pa
     real.parent.mkdir(parents=True)
     real.write_text("a student's work")
     with pytest.raises(Trouble, match="is not empty, and holds no sample class"):
-        make_class(course.root, tmp_path)
+        make_class(course.root, tmp_path, [TOPIC])
     assert real.read_text() == "a student's work"
 
 
 def test_a_mix_needs_a_size(course: Course, tmp_path: Path) -> None:
     with pytest.raises(Trouble, match="--mix needs --size"):
-        make_class(course.root, tmp_path, None, "reference=1")
+        make_class(course.root, tmp_path, [TOPIC], None, "reference=1")
 
 
 def test_the_sample_needs_a_release(own_course: Course, tmp_path: Path) -> None:
     shutil.rmtree(own_course.root / "release")
     with pytest.raises(Trouble, match="is missing"):
-        make_class(own_course.root, tmp_path / "submitted")
+        make_class(own_course.root, tmp_path / "submitted", [TOPIC])
     assert not (tmp_path / "submitted").exists()
 
 

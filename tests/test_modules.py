@@ -55,7 +55,7 @@ class SeparateProjections(nn.Module):
 def test_other_names_are_wrong_parameters_and_told_by_name() -> None:
     verdict = attention_verdict(SeparateProjections)
     assert verdict.diagnosis == "wrong-parameters"
-    assert "`qkv.weight` is missing" in verdict.message
+    assert "Missing: `qkv.weight`" in verdict.message
 
 
 def test_a_further_name_of_a_parameter_is_no_parameter_more() -> None:

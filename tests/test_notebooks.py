@@ -5,15 +5,15 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import ROOT, TOPIC, Command
+from conftest import ROOT, Command
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from autograder.build.release import read_notebook
 from autograder.course import Course, check_id, grade_id_of
 from autograder.exercises import TOPICS
+from autograder.exercises.posing import Exercise
 
-EXERCISES = [exercise.id for exercise in TOPICS[TOPIC].exercises]
 LONGEST_CELL = 30  # lines
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SOURCES = sorted((ROOT / "source").glob("*/*.ipynb"))
@@ -33,8 +33,9 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 
 
 def test_each_topic_has_its_notebooks() -> None:
-    for paths in (LESSONS, SOURCES, RELEASES):
+    for paths in (SOURCES, RELEASES):
         assert [path.stem for path in paths] == list(TOPICS)
+    assert {path.stem for path in LESSONS} <= set(TOPICS)
 
 
 def test_the_solutions_in_the_source_pass_every_check(python: Command) -> None:
@@ -54,14 +55,20 @@ def test_the_solutions_in_the_source_pass_every_check(python: Command) -> None:
     assert f"{count} passed" in said.stdout
 
 
-@pytest.fixture(scope="module")
-def unanswered(course: Course) -> NotebookNode:
+@pytest.fixture(scope="module", params=TOPICS)
+def unanswered(request: pytest.FixtureRequest, course: Course) -> NotebookNode:
     """The release as a student gets it, executed to its end."""
-    path = course.release_notebook(TOPIC)
+    path = course.release_notebook(request.param)
     notebook = read_notebook(path)
     resources = {"metadata": {"path": str(path.parent)}}
     client = NotebookClient(notebook, resources=resources, allow_errors=True, timeout=120)
-    return client.execute()
+    executed: NotebookNode = client.execute()
+    executed.metadata["topic"] = request.param
+    return executed
+
+
+def exercises_of(notebook: NotebookNode) -> list[Exercise]:
+    return TOPICS[notebook.metadata["topic"]].exercises
 
 
 def errors_in(cell: NotebookNode) -> list[NotebookNode]:
@@ -69,19 +76,21 @@ def errors_in(cell: NotebookNode) -> list[NotebookNode]:
 
 
 def test_the_release_fails_only_where_answers_are_missing(unanswered: NotebookNode) -> None:
-    failed = set()
+    names = [exercise.id for exercise in exercises_of(unanswered)]
+    failed: set[str] = set()
     for cell in code_cells(unanswered):
         for error in errors_in(cell):
             failed.add(cell.id)
-            if grade_id_of(cell) in map(check_id, EXERCISES):
-                assert error.ename == "CheckFailed"
+            if grade_id_of(cell) in map(check_id, names):
+                untrained = grade_id_of(cell) == "check_toy_task"
+                assert error.ename == "NameError" if untrained else "CheckFailed"
             elif error.ename == "NameError":
                 name = re.search(r"name '(\w+)'", error.evalue)
                 assert name, error.evalue
                 assert name[1] in names_set_by(unanswered, failed), f"{cell.id}: {error.evalue}"
             else:
                 assert error.ename == "NotImplementedError", f"{cell.id}: {error.evalue}"
-                assert any(re.search(rf"\b{name}\(", cell.source) for name in EXERCISES) or any(
+                assert any(re.search(rf"\b{name}\(", cell.source) for name in names) or any(
                     line for line in error.traceback if "NotImplementedError" in line
                 )
     checks = {cell.id for cell in code_cells(unanswered) if grade_id_of(cell).startswith("check_")}
@@ -98,7 +107,9 @@ def names_set_by(notebook: NotebookNode, cells: set[str]) -> set[str]:
 def test_a_failed_check_says_what_is_missing_and_shows_no_code_of_ours(
     unanswered: NotebookNode,
 ) -> None:
-    for exercise in TOPICS[TOPIC].exercises:
+    for exercise in exercises_of(unanswered):
+        if exercise.id == "toy_task":  # there is no model yet, so the check is not reached
+            continue
         (cell,) = [c for c in unanswered.cells if grade_id_of(c) == check_id(exercise.id)]
         (error,) = errors_in(cell)
         text = "\n".join(error.traceback)

@@ -44,12 +44,19 @@ def files_in(folder: Path) -> dict[str, bytes]:
 # ---- the release is made from the source, and only from it
 
 
-def test_the_release_in_git_is_the_one_that_the_source_makes(course: Course) -> None:
-    made, kept = files_in(course.root / "release"), files_in(ROOT / "release")
+@pytest.mark.parametrize("topic", TOPICS)
+def test_the_release_in_git_is_the_one_that_the_source_makes(
+    topic: str, course: Course, tmp_path: Path
+) -> None:
+    build_release(course, topic, tmp_path / topic, database=False)
+    made, kept = files_in(tmp_path / topic), files_in(ROOT / "release" / topic)
     assert kept.keys() == made.keys()
     stale = [name for name in made if made[name] != kept[name]]
     assert not stale, "run `make release`"
-    assert {name.split("/")[0] for name in made} == set(TOPICS)
+
+
+def test_there_is_a_release_of_every_topic_and_nothing_else() -> None:
+    assert {name.split("/")[0] for name in files_in(ROOT / "release")} == set(TOPICS)
 
 
 def test_making_it_elsewhere_touches_nothing_in_the_course(own_course: Course) -> None:
@@ -94,32 +101,55 @@ def solutions_of(source: NotebookNode) -> list[str]:
     return [line for line in lines if len(line) > 15]
 
 
-def reference_bodies(folder: Path) -> list[str]:
-    """Each statement of each function in solutions/, without its comments."""
+def reference_of(topic: str) -> Path:
+    return ROOT / "solutions" / f"{topic[3:]}.py"
+
+
+def definitions_in(source: str) -> dict[str, ast.stmt]:
+    """Functions and classes of a module or a cell, by name."""
+    return {
+        node.name: node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
+
+
+def reference_bodies(topic: str) -> list[str]:
+    """The functions of the topic's own exercises, without their comments and the usual start of a
+    constructor; of each the statements in a row, as short ones alone occur anywhere."""
+    exercises = {exercise.id.partition(".")[0] for exercise in TOPICS[topic].exercises}
     return [
-        ast.unparse(statement)
-        for path in folder.glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        "\n".join(map(ast.unparse, telling))
+        for name, definition in definitions_in(reference_of(topic).read_text()).items()
+        if name in exercises
+        for node in ast.walk(definition)
         if isinstance(node, ast.FunctionDef)
-        for statement in node.body
-        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        for telling in [[line for line in node.body if not is_docstring(line)]]
     ]
 
 
-def test_no_solution_is_in_the_release(course: Course, source: NotebookNode) -> None:
-    secrets = solutions_of(source)
-    assert len(secrets) > 10
-    notebook = read_notebook(course.release_notebook(TOPIC))
+def is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_no_solution_is_in_the_release(topic: str) -> None:
+    source = read_notebook(ROOT / "source" / topic / f"{topic}.ipynb")
+    given = "\n".join(cell.source for cell in source.cells if "BEGIN" not in cell.source)
+    secrets = [line for line in solutions_of(source) if line not in given]
+    assert len(secrets) > 5
+    notebook = read_notebook(ROOT / "release" / topic / f"{topic}.ipynb")
     text = "\n".join(cell.source for cell in notebook.cells)
     assert not [line for line in secrets if line in text]
     for marker in ("BEGIN SOLUTION", "END SOLUTION", "MARK SCHEME", "HIDDEN TESTS"):
         assert marker not in text
 
 
-def test_no_reference_is_in_any_released_file(course: Course) -> None:
-    bodies = reference_bodies(course.root / "solutions")
-    assert len(bodies) >= len(TOPICS[TOPIC].exercises)
-    for path in (course.root / "release").rglob("*"):
+@pytest.mark.parametrize("topic", TOPICS)
+def test_no_reference_is_in_any_released_file(topic: str) -> None:
+    bodies = reference_bodies(topic)
+    assert len(bodies) >= 3
+    for path in (ROOT / "release" / topic).iterdir():
         if path.is_dir():
             continue
         texts = path.read_bytes().decode("utf-8", errors="replace")
@@ -131,30 +161,88 @@ def test_no_reference_is_in_any_released_file(course: Course) -> None:
         assert not [body for body in bodies if body in texts], path.name
 
 
-def test_a_stub_raises_and_says_what_to_write(release: NotebookNode) -> None:
+@pytest.mark.parametrize("topic", TOPICS)
+def test_what_a_notebook_gives_is_what_the_references_hold(topic: str) -> None:
+    """Up to docstrings and annotations; names that are no reference's are the notebook's own."""
+    known = {
+        name: [plain(node), *known_before(name, path)]
+        for path in sorted((ROOT / "solutions").glob("*.py"))
+        for name, node in definitions_in(path.read_text()).items()
+    }
+    notebook = read_notebook(ROOT / "source" / topic / f"{topic}.ipynb")
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and not cell.metadata.get("nbgrader", {}).get("solution"):
+            for name, node in definitions_in(cell.source).items():
+                assert name not in known or plain(node) in known[name], f"{topic}: {name}"
+
+
+def known_before(name: str, path: Path) -> list[str]:
+    """The same name in the references of earlier topics."""
+    earlier = [other for other in (ROOT / "solutions").glob("*.py") if other != path]
+    found = [definitions_in(other.read_text()).get(name) for other in earlier]
+    return [plain(node) for node in found if node is not None]
+
+
+def plain(definition: ast.stmt) -> str:
+    """Its code without docstrings, annotations and decorators' order."""
+    copy = deepcopy(definition)
+    for node in ast.walk(copy):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            node.body = [line for line in node.body if not is_docstring(line)] or node.body
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            node.body = [unannotated(line) for line in node.body]
+            node.body = [line for line in node.body if not isinstance(line, ast.AnnAssign)]
+    return ast.unparse(ast.fix_missing_locations(copy))
+
+
+def unannotated(line: ast.stmt) -> ast.stmt:
+    if isinstance(line, ast.AnnAssign) and line.value is not None:
+        return ast.Assign([line.target], line.value)
+    return line
+
+
+@pytest.fixture(params=TOPICS)
+def released(request: pytest.FixtureRequest) -> tuple[str, NotebookNode]:
+    """Each topic, with its notebook as students get it."""
+    topic = request.param
+    return topic, read_notebook(ROOT / "release" / topic / f"{topic}.ipynb")
+
+
+def test_a_stub_raises_and_says_what_to_write(released: tuple[str, NotebookNode]) -> None:
+    topic, release = released
     stubs = {grade_id_of(cell): cell.source for cell in release.cells}
-    for exercise in TOPICS[TOPIC].exercises:
-        (node,) = ast.parse(stubs[exercise.id]).body
+    for name in {exercise.id.partition(".")[0] for exercise in TOPICS[topic].exercises}:
+        if name == "toy_task":  # judged on what the notebook trains: there is nothing to write
+            continue
+        (node,) = definitions_in(stubs[name]).values()
         assert isinstance(node, ast.FunctionDef | ast.ClassDef)
-        assert node.name == exercise.id
-        docstring, *body = node.body
-        assert len(ast.get_docstring(node) or "") > 40, docstring
-        assert [ast.unparse(line) for line in body] == ["raise NotImplementedError()"]
+        assert node.name == name
+        assert len(ast.get_docstring(node) or "") > 40
+        raised = [ast.unparse(line) for line in ast.walk(node) if isinstance(line, ast.Raise)]
+        assert set(raised) == {"raise NotImplementedError()"}
 
 
-def test_checks_are_locked_and_give_the_exercises_points(release: NotebookNode) -> None:
+def test_checks_are_locked_and_give_the_exercises_points(
+    released: tuple[str, NotebookNode],
+) -> None:
+    topic, release = released
     checks = {
         grade_id_of(cell): cell
         for cell in release.cells
         if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("grade")
     }
-    exercises = TOPICS[TOPIC].exercises
+    exercises = TOPICS[topic].exercises
     assert list(checks) == [check_id(exercise.id) for exercise in exercises]
     for exercise in exercises:
         cell = checks[check_id(exercise.id)]
         given = cell.metadata.nbgrader
         assert (given.points, given.locked, given.solution) == (exercise.points, True, False)
-        assert cell.source == f'check("{exercise.id}", {exercise.id})'
+        name = "model" if exercise.id == "toy_task" else exercise.id.partition(".")[0]
+        assert cell.source == f'check("{exercise.id}", {name})'
         assert not cell.outputs
 
 
@@ -303,8 +391,9 @@ def check_cell(notebook: NotebookNode, exercise: str) -> NotebookNode:
     return next(cell for cell in notebook.cells if grade_id_of(cell) == check_id(exercise))
 
 
-def test_the_source_fits_the_exercises(source: NotebookNode) -> None:
-    check_source(source, TOPIC)
+@pytest.mark.parametrize("topic", TOPICS)
+def test_the_source_fits_the_exercises(topic: str) -> None:
+    check_source(read_notebook(ROOT / "source" / topic / f"{topic}.ipynb"), topic)
 
 
 def test_other_points_are_refused(source: NotebookNode) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from autograder.exercises.multi_head_attention import (
     ALL_DIFFER,
+    ANY_BATCH,
     OF_HEADS,
     Attention,
     attention_setup,
@@ -465,7 +466,7 @@ MULTI_HEAD_ATTENTION = Exercise(
     banned=["attention"],
     builds_on=["causal_mask", "mask_scores"],
     trait_diagnoses={LEAK: "future-leak"},
-    sentences={"future-leak": FUTURE_LEAK},
+    sentences={"future-leak": FUTURE_LEAK, "no-batch": ANY_BATCH},
     misconceptions=[
         *OF_MASKS,
         *(
@@ -557,7 +558,7 @@ TRANSFORMER_BLOCK = Exercise(
     outputs=["output"],
     axes={"output": ["token", "feature"]},
     banned=["attention"],
-    builds_on=["MultiHeadAttention", "causal_mask", "mask_scores"],
+    builds_on=["MultiHeadAttention"],
     trait_diagnoses={LEAK: "future-leak"},
     sentences={"future-leak": FUTURE_LEAK},
     misconceptions=[

@@ -120,6 +120,12 @@ INTERLEAVED = (
     "(h+1)*d_head: in the reshape n_heads stands before d_head."
 )
 
+ANY_BATCH = (
+    "Your code is right for one number of leading dimensions only. Take sizes from the end, "
+    "`seq, d_model = x.shape[-2:]`, keep what stands in front, `*x.shape[:-2]`, in each reshape, "
+    "and transpose by -3, -2."
+)
+
 SPLIT_HEADS = Exercise(
     id="split_heads",
     points=2,
@@ -199,6 +205,7 @@ MERGE_HEADS = Exercise(
     outputs=["merged"],
     axes={"merged": ["token", "feature"]},
     banned=["attention"],
+    sentences={"no-batch": ANY_BATCH},
     trait_diagnoses={"view": "view-crash"},
     misconceptions=[
         Misconception(
@@ -504,6 +511,7 @@ MULTI_HEAD_ATTENTION = Exercise(
     axes={"output": ["token", "feature"]},
     banned=["attention"],
     builds_on=["split_heads", "merge_heads"],
+    sentences={"no-batch": ANY_BATCH},
     misconceptions=[
         *OF_HEADS,
         Misconception(

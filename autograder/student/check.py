@@ -69,16 +69,17 @@ class Check:
     def summary(self) -> None:
         """Print what was checked so far, and the points."""
         specs = self.cases.specs
+        width = max(24, *map(len, specs))
         for name, spec in specs.items():
             verdict = self.verdicts.get(name)
             status = "not checked yet" if verdict is None else verdict.status
             if verdict is not None and verdict.diagnosis:
                 status += f" ({verdict.diagnosis})"
             got = 0.0 if verdict is None else verdict.points
-            print(f"{name:24} {points_text(got):>4} / {points_text(spec.points):<4} {status}")
+            print(f"{name:{width}} {points_text(got):>4} / {points_text(spec.points):<4} {status}")
         got = sum(verdict.points for verdict in self.verdicts.values())
         most = sum(spec.points for spec in specs.values())
-        print(f"{'together':24} {points_text(got):>4} / {points_text(most):<4}")
+        print(f"{'together':{width}} {points_text(got):>4} / {points_text(most):<4}")
 
     def _judge(self, exercise: str, answer: Callable[..., Any]) -> Verdict:
         self.verdicts[exercise] = judge_answer(self.cases, exercise, answer)

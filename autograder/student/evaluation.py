@@ -391,7 +391,7 @@ def _is_own(frame: FrameType) -> bool:
 
 
 def _name_of_code(frame: FrameType) -> str:
-    name = frame.f_code.co_name
+    name = frame.f_code.co_qualname.replace("<locals>.", "")
     return "the cell" if name == "<module>" else name
 
 

