@@ -95,7 +95,7 @@ def test_a_due_date_is_kept_in_utc(tmp_path: Path, given: str) -> None:
 
 def test_without_a_configuration_there_are_defaults(tmp_path: Path) -> None:
     options = Course.at(tmp_path).options()
-    assert (options.workers, options.cell_timeout, options.due_dates) == (0, 30.0, {})
+    assert (options.workers, options.cell_timeout, options.due_dates) == (0, 90.0, {})
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ CAUSAL_MASK = Exercise(
         ),
         Misconception(
             "no-mask",
-            "Your mask allows everything.",
+            "Your mask allows everything. Row i may look at columns j <= i alone.",
             [_triangle(lambda ones: ones)],
         ),
         Misconception(

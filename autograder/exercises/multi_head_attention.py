@@ -152,7 +152,11 @@ SPLIT_HEADS = Exercise(
             "(seq, d_head). One transpose too many, or of the wrong two dimensions.",
             [_split_on_its_side],
         ),
-        Misconception("reversed", "Your heads stand in reverse order.", [_split_reversed]),
+        Misconception(
+            "reversed",
+            "Your heads stand in reverse order: head 0 holds the first features.",
+            [_split_reversed],
+        ),
     ],
 )
 
@@ -232,7 +236,11 @@ MERGE_HEADS = Exercise(
             "Your result is transposed: one row for each token, (..., seq, n_heads*d_head).",
             [_merge_by_token],
         ),
-        Misconception("reversed", "The heads are merged in reverse order.", [_merge_reversed]),
+        Misconception(
+            "reversed",
+            "The heads are merged in reverse order: the features of head 0 come first.",
+            [_merge_reversed],
+        ),
     ],
 )
 

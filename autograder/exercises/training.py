@@ -288,9 +288,6 @@ def model_cases(draw: Draw) -> Iterator[Posed]:
         )
         first = Posed(name, given, 1, setup=setup)
         yield first
-        yield Posed(
-            "max_len", {}, setup=setup, probe="longest-input", outputs=["max_len"], telling=False
-        )
         at_most = once_more(first, f"{name}, max_len tokens", full)
         yield replace(at_most, traits=[FULL])
         too_many = {"tokens": draw.integers(0, arguments["vocab_size"], batch, longest + 1)}
@@ -300,6 +297,9 @@ def model_cases(draw: Draw) -> Iterator[Posed]:
             yield once_more(first, f"{name}, called again", again)
             yield once_more(first, f"{name}, called again with fewer tokens", fewer)
             yield once_more(first, f"{name}, in eval mode", evaluated, evaluating=True)
+        yield Posed(
+            "max_len", {}, setup=setup, probe="longest-input", outputs=["max_len"], telling=False
+        )
 
 
 def _clear_inputs(
@@ -562,7 +562,9 @@ TINY_TRANSFORMER = Exercise(
             ],
         ),
         Misconception(
-            "blocks-reversed", "Your blocks are applied in reverse order.", [_through(_backwards)]
+            "blocks-reversed",
+            "Your blocks are applied in reverse order: blocks[0] reads the embeddings.",
+            [_through(_backwards)],
         ),
     ],
 )
@@ -747,12 +749,13 @@ TRAIN_STEP = Exercise(
         Misconception(
             "no-shift",
             "The loss that you train on compares each position with its own token. Use "
-            "`next_token_loss`.",
+            "`next_token_loss`, and see that it passes its own check.",
             [_stepping(*_RIGHT, loss=_unshifted)],
         ),
         Misconception(
             "summed",
-            "The loss that you train on is a sum. Use `next_token_loss`, which is a mean.",
+            "The loss that you train on is a sum, where `next_token_loss` is a mean. Use it, and see "
+            "that it passes its own check.",
             [_stepping(*_RIGHT, loss=_summed)],
         ),
         Misconception(
@@ -799,16 +802,16 @@ TRAIN_STEP = Exercise(
 # --- generate ------------------------------------------------------------------------------------
 
 STATE = [
-    "a gradient was recorded",
-    "the model's mode is as before",
-    "the parameters are as before",
-    "requires_grad is as before",
-    "torch records gradients",
+    "whether gradients were recorded",
+    "whether the model's mode is as before",
+    "whether the parameters are as before",
+    "whether requires_grad is as before",
+    "whether torch still records gradients",
 ]
 
 
 def generation_cases(draw: Draw) -> Iterator[Posed]:
-    """Whole numbers throughout, so that logits are exact, and equal ones are equal to the bit."""
+    """Numbers of few digits, so that logits are exact, and equal ones are equal to the bit."""
     for name, batch, t, n_new, max_len, in_training, recording in [
         ("a short prompt", 3, 4, 5, 20, True, True),
         ("more tokens than the model reads", 4, 3, 9, 5, False, True),
@@ -835,16 +838,14 @@ def _whole_weights(draw: Draw, vocab: int) -> dict[str, Tensor]:
     """Two tokens with the same logits everywhere, the largest ones about half of the time."""
     width = 4
     weights = {
-        name: (draw.normal(*shape) * 2).round()
-        for name, shape in (
-            ("embed", (vocab, width)),
-            ("now", (width, vocab)),
-            ("past", (width, vocab)),
-        )
+        "embed": (draw.normal(vocab, width) * 2).round(),
+        # In steps that half precision does not have.
+        "now": (draw.normal(width, vocab) * 2**8).round() / 2**7,
+        "past": (draw.normal(width, vocab) * 2**8).round() / 2**7,
     }
     first, second = sorted(draw.permutation(vocab)[:2])
     for name in ("now", "past"):
-        weights[name][:, first] = (weights[name][:, first] * 2).round()
+        weights[name][:, first] *= 2
         weights[name][:, second] = weights[name][:, first]
     return weights
 
@@ -935,7 +936,7 @@ GENERATE = Exercise(
             "records-gradient",
             "Gradients are recorded while you generate, which costs memory for nothing: "
             "`with torch.no_grad():`, or the decorator `@torch.no_grad()`.",
-            [_recording],
+            [_recording, torch.enable_grad()(_recording)],
         ),
         Misconception(
             "mode-changed",
@@ -979,12 +980,12 @@ GENERATE = Exercise(
         ),
         Misconception(
             "least-likely",
-            "You take the least likely token.",
+            "You take the least likely token: it is the largest logit that wins.",
             [_greedy(choice=lambda logits: logits[:, -1].argmin(-1))],
         ),
         Misconception(
             "wrong-count",
-            "The number of new tokens is not n_new.",
+            "The number of new tokens is not n_new: the result is (batch, t + n_new).",
             [
                 _greedy(count=lambda n_new: n_new + 1),
                 _greedy(count=lambda n_new: max(n_new - 1, 0)),
@@ -1050,19 +1051,19 @@ def toy_cases(draw: Draw) -> Iterator[Posed]:
 def generated(question: Question, response: Response) -> Response:
     """The same with what the judge's own model generates with the parameters that were sent, in
     place of what the student's said."""
-    values = response.plain.values[1:]
     if response.plain.raised is not None:
         return response
+    values = response.plain.values[1:]
     model = reference.TinyTransformer(**TOY)
     wanted = {name: list(value.shape) for name, value in model.named_parameters()}
-    if response.parameters != wanted or [list(value.shape) for value in values] != [
-        *wanted.values()
-    ]:
-        told = Raised("ValueError", "the model's parameters are not those of the notebook's model")
+    sent = dict(zip(response.parameters, values, strict=False))  # both in the student's order
+    shapes = {name: list(value.shape) for name, value in sent.items()}
+    if len(values) != len(wanted) or not response.parameters == shapes == wanted:
+        told = Raised("OtherSizes", "the model's parameters are not those of the notebook's model")
         return replace(response, plain=Outcome("raised", raised=told))
     with torch.no_grad():
-        for parameter, value in zip(model.parameters(), values, strict=True):
-            parameter.copy_(value)
+        for name, parameter in model.named_parameters():
+            parameter.copy_(sent[name])
     prompts, answers = question.arguments["prompts"], question.arguments["answers"]
     result = reference.generate(model, prompts, answers.shape[-1])[:, prompts.shape[-1] :]
     return replace(response, plain=Outcome("sequence", [result, *values]))
@@ -1077,8 +1078,10 @@ TOY_TASK = Exercise(
     misconceptions=[],
     builds_on=["TinyTransformer", "train_step", "generate"],
     sentences={
+        "raised": "Your model could not be judged. Leave the sizes that it is built with as they "
+        "are, and train it in the cell above.",
         "untrained": "Your model does not reverse well enough yet. Look at the loss curve: does it "
-        "fall, and is it flat at its end? Then look at the checks above."
+        "fall, and is it flat at its end? Then look at the checks above.",
     },
     accuracy=ENOUGH,
     examine=generated,

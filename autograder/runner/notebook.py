@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import os
+import re
 import socket
 import subprocess
 import tempfile
@@ -63,12 +64,18 @@ class NotebookRun:
         error = self._error_of(check_id(verdict.exercise))
         if error is None:
             reason = "it did not ask for one; was `check` replaced?"
-        elif error.ename == "NameError" and f"'{verdict.exercise}'" in error.evalue:
+        elif error.ename == "NameError" and self._answer_to(verdict.exercise) in error.evalue:
             return verdict
         else:
             reason = f"it ended with {error.ename}: {error.evalue[:200]}"
         text = f"The check cell gave no answer to judge: {reason}"
         return replace(verdict, status=FAILED, diagnosis="raised", message=text)
+
+    def _answer_to(self, exercise: str) -> str:
+        """The name that the exercise's check cell hands to the judge, in quotes."""
+        cells = [cell for cell in self.notebook.cells if grade_id_of(cell) == check_id(exercise)]
+        found = re.search(r"check\(.*, (\w+)\)", cells[0].source) if cells else None
+        return f"'{found[1] if found else exercise}'"
 
     def _error_of(self, name: str) -> NotebookNode | None:
         cells = [cell for cell in self.notebook.cells if grade_id_of(cell) == name]

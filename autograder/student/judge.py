@@ -42,7 +42,11 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
     There may be fewer responses than cases: a response after a time limit is not waited for.
     """
     asked = list(zip(cases, responses, strict=False))
-    valued = [response for case, response in asked if case.expected.raised is None]
+    valued = [
+        response
+        for case, response in asked
+        if case.expected.raised is None and case.question.arguments
+    ]
     if valued and all(_is_stub(response) for response in valued):
         return _verdict(spec, MISSING, "not-implemented", "")
     banned = [name for response in responses for name in response.banned]
@@ -382,7 +386,7 @@ def _pattern(
     judged = [
         (case, finding)
         for (case, _), finding in zip(asked, findings, strict=True)
-        if case.expected.raised is None
+        if case.expected.raised is None and case.question.arguments
     ]
     failed = [case for case, finding in judged if finding]
     passed = [case for case, finding in judged if not finding]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Callable, Iterator
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -251,7 +252,7 @@ class Case:
     `traits` are the names of what is special here. `exact` marks for each output the entries that
     must match exactly (None: none), `exact_gradients` does so for gradients, `free_gradients`
     marks those that may be anything. `misconceptions` has for each diagnosis the outcomes of its
-    variants.
+    variants; it is empty where no mistake is to be told by this case.
     """
 
     name: str
@@ -300,6 +301,16 @@ class CaseSet:
     seed: int
     specs: dict[str, Spec]
     cases: dict[str, list[Case]]
+
+    def only(self, exercises: Iterable[str]) -> CaseSet:
+        """The same without the other exercises."""
+        kept = list(exercises)
+        return CaseSet(
+            self.topic,
+            self.seed,
+            {name: self.specs[name] for name in kept},
+            {name: self.cases[name] for name in kept},
+        )
 
     def joined_with(self, other: CaseSet) -> CaseSet:
         """The cases of both, for the same topic; the seed is the other's."""
@@ -449,9 +460,16 @@ _FUSED = (
     "_triton_multi_head_attention",
 )
 
+
+def _is_norm(name: str) -> bool:
+    """Of whatever kind or backend; not a vector's norm, `normalize` or `var_mean`."""
+    return any(f"{kind}_norm" in name for kind in ("layer", "batch", "group", "instance", "rms"))
+
+
 GROUPS: dict[str, tuple[str, Callable[[str], bool]]] = {
     "softmax": ("a ready-made softmax", _is_softmax),
     "attention": ("a ready-made attention", _is_attention),
+    "norm": ("a ready-made norm", _is_norm),
 }
 
 
@@ -459,10 +477,13 @@ GROUPS: dict[str, tuple[str, Callable[[str], bool]]] = {
 def watch(groups: list[str]) -> Iterator[list[str]]:
     """Within it, the list that it gives collects the names of banned calls, each once."""
     seen: list[str] = []
+    known: set[str] = set()
 
     def note(name: str) -> None:
-        if name not in seen and any(GROUPS[group][1](name) for group in groups):
-            seen.append(name)
+        if name not in known:
+            known.add(name)
+            if any(GROUPS[group][1](name) for group in groups):
+                seen.append(name)
 
     with _Functions(note), _Operators(note):
         yield seen
@@ -518,6 +539,21 @@ def longest_input(module: nn.Module) -> Callable[[], Tensor]:
     return lambda: torch.tensor(module.max_len)
 
 
+def sums(answer: Callable[..., Tensor]) -> Callable[..., Any]:
+    """The sums over columns and over rows of a matrix that is too large to be sent.
+
+    -> (columns,) and (rows,), int64 where the matrix holds booleans; what came, where it is none.
+    """
+
+    def add(*given: Any, **named: Any) -> Any:
+        matrix = answer(*given, **named)
+        if not isinstance(matrix, Tensor) or matrix.ndim < 2:
+            return matrix
+        return matrix.sum(-2), matrix.sum(-1)
+
+    return add
+
+
 def change_of_the_past(module: nn.Module) -> Callable[..., Any]:
     """How outputs at the first `kept` positions differ between `x` and `other`.
 
@@ -537,15 +573,20 @@ def change_of_the_past(module: nn.Module) -> Callable[..., Any]:
 class NextTokenModel(nn.Module):
     """A causal model as simple as can be, on which training and generating are tried.
 
-    The logits at a position are linear in the embedding there and in the sum of all up to there.
+    The logits at a position are linear in the embedding there and in the sum of all up to there
+    (if not `causal`, of all: then what is padded behind the last token shows in its logits).
     Shapes: tokens (batch, seq) -> logits (batch, seq, vocab); ValueError beyond `max_len`.
     """
 
-    def __init__(self, embed: Tensor, now: Tensor, past: Tensor, max_len: int) -> None:
+    def __init__(
+        self, embed: Tensor, now: Tensor, past: Tensor, max_len: int, causal: bool = True
+    ) -> None:
         super().__init__()
+        self.causal = causal
         self.embed = nn.Parameter(embed.detach().clone())  # (vocab, d)
         self.now = nn.Parameter(now.detach().clone())  # (d, vocab)
         self.past = nn.Parameter(past.detach().clone())  # (d, vocab)
+        self.inner = nn.Identity()  # has a mode of its own
         self.max_len = max_len
         self.recorded = False  # whether a gradient could be had from some logits
 
@@ -554,8 +595,9 @@ class NextTokenModel(nn.Module):
             raise ValueError(
                 f"{tokens.shape[-1]} tokens, but the model reads at most {self.max_len}"
             )
-        x = self.embed[tokens]  # (batch, seq, d)
-        logits = x @ self.now + x.cumsum(dim=-2) @ self.past  # (batch, seq, vocab)
+        x = self.inner(self.embed[tokens])  # (batch, seq, d)
+        read = x.cumsum(dim=-2) if self.causal else x.sum(dim=-2, keepdim=True).expand_as(x)
+        logits: Tensor = x @ self.now + read @ self.past  # (batch, seq, vocab)
         self.recorded |= logits.requires_grad
         return logits
 
@@ -600,7 +642,7 @@ def generation(generate: Callable[..., Any]) -> Callable[..., Any]:
     """Generating from `prompt` (batch, t), and what it left behind.
 
     -> (batch, t + n_new), and as single booleans: whether a gradient was recorded, the model's
-    mode afterwards, whether parameters and their requires_grad are as before, torch's mode.
+    mode is as before, whether parameters and their requires_grad are as before, torch's mode.
     """
 
     def run(
@@ -613,10 +655,13 @@ def generation(generate: Callable[..., Any]) -> Callable[..., Any]:
         in_training: bool,
         recording: bool,
     ) -> Any:
-        model = NextTokenModel(embed, now, past, max_len).train(in_training)
+        model = NextTokenModel(embed, now, past, max_len, causal=False).train(in_training)
         model.embed.requires_grad_(in_training)  # not all parameters need be trained
         with torch.set_grad_enabled(recording):
-            result = generate(model, prompt, n_new)
+            if n_new % 2:
+                result = generate(model, prompt, n_new)
+            else:
+                result = generate(model=model, prompt=prompt, n_new=n_new)
             still_recording = torch.is_grad_enabled()
         if not isinstance(result, Tensor):
             return result
@@ -624,7 +669,7 @@ def generation(generate: Callable[..., Any]) -> Callable[..., Any]:
         trainable = [parameter.requires_grad for parameter in model.parameters()]
         flags = [
             model.recorded,
-            model.training,
+            all(part.training == in_training for part in model.modules()),
             all(torch.equal(parameter, before) for parameter, before in kept),
             trainable == [in_training, True, True],
             still_recording,
@@ -655,6 +700,7 @@ def predictions(model: nn.Module) -> Callable[[Tensor, Tensor], Any]:
 PROBES: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "only-building": only_building,
     "longest-input": longest_input,
+    "sums": sums,
     "change-of-the-past": change_of_the_past,
     "training": training,
     "generation": generation,
@@ -664,6 +710,8 @@ PROBES: dict[str, Callable[[Any], Callable[..., Any]]] = {
 
 # --- evaluation -----------------------------------------------------------------------------------
 
+NO_MODULE = "which is no nn.Module"  # how the kind of such an outcome ends
+PATIENCE = 5.0  # how many seconds of waiting count as one of work
 TIME_LIMIT = "time limit"  # the `Raised.type` of an answer that was stopped; no class has it
 _LONGEST_TEXT = 300
 _MOST_ENTRIES = 2**20  # of a tensor that is worth comparing
@@ -689,7 +737,7 @@ class Evaluator:
     def __init__(self, answer: Callable[..., Any], banned: list[str], time_limit: float) -> None:
         self.answer = answer
         self.banned = banned
-        self.seconds_left = time_limit
+        self.clock = Clock(time_limit)
         self._kept: list[tuple[Tensor, Tensor]] = []  # what was returned, and a copy of it then
         self._seen: list[str] = []  # banned calls on the present question
         self._watching = True
@@ -721,7 +769,7 @@ class Evaluator:
             changed_results=changed_results,
             banned=self._seen,
             unrepeatable=unrepeatable,
-            **self._parameters(),
+            **self._parameters(question),
         )
 
     def _target(self, question: Question, by_name: bool = False) -> Callable[..., Any]:
@@ -738,20 +786,26 @@ class Evaluator:
         return PROBES[question.probe](target) if question.probe else target
 
     def _repeats(self, question: Question, plain: Outcome) -> bool:
-        """Whether the module gives the same once more."""
+        """Whether the module gives the same once more, when no gradient is recorded."""
         module = self._modules.get(False)
         if plain.raised is not None or question.probe or module is None:
             return True
-        again, _ = self._call(lambda: module(*fresh_copies(question.inputs()).values()))
+        inputs = fresh_copies(question.inputs())
+        with torch.no_grad():
+            again, _ = self._call(lambda: module(*inputs.values()), watching=False)
+        if again.raised is not None and again.raised.type == TIME_LIMIT:
+            return True
         return len(again.values) == len(plain.values) and all(
-            same_entries(*pair) for pair in zip(again.values, plain.values, strict=True)
+            now.shape == then.shape and torch.allclose(now, then, equal_nan=True)
+            for now, then in zip(again.values, plain.values, strict=True)
         )
 
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self, question: Question) -> dict[str, Any]:
         module = self._modules.get(False, self.answer)
         if not isinstance(module, nn.Module):
             return {"parameters": {}, "frozen": []}
-        named = named_parameters(module)
+        wanted = question.setup.parameters if question.setup is not None else {}
+        named = named_parameters(module, wanted)
         return {
             "parameters": {name: shape_of(value) for name, value in named.items()},
             "frozen": [name for name, value in named.items() if not value.requires_grad],
@@ -771,7 +825,7 @@ class Evaluator:
 
     def _may_be_our_fault(self, raised: Raised | None) -> bool:
         """Whether to call once more without watching, which must never fail a right answer."""
-        self._watching = raised is None or bool(self._seen) or self.seconds_left <= 0
+        self._watching = raised is None or bool(self._seen) or self.clock.left() <= 0
         return not self._watching
 
     def _trace(
@@ -790,7 +844,7 @@ class Evaluator:
             copies = {name: leaf.clone() for name, leaf in leaves.items()}
             inputs = {**fresh_copies(given), **copies}
             traced, returned = self._call(lambda: self._target(question, by_name=True)(**inputs))
-            if traced.raised is not None and self.seconds_left > 0:
+            if traced.raised is not None and self.clock.left() > 0:
                 # Where the same call works without gradients, it is they that cannot be had.
                 unrecorded = fresh_copies(given)
                 named, _ = self._call(lambda: self._target(question, by_name=True)(**unrecorded))
@@ -820,7 +874,8 @@ class Evaluator:
                     list(leaves.values()),
                     [cotangent for _, cotangent in pulled],
                     allow_unused=True,
-                )
+                ),
+                watching=False,
             )
         if found is None:
             return traced, gradients, outcome.raised
@@ -838,12 +893,11 @@ class Evaluator:
             finally:
                 self._seen += [name for name in seen if name not in self._seen]
 
-    def _call(self, call: Callable[[], Any]) -> tuple[Outcome, Any]:
+    def _call(self, call: Callable[[], Any], watching: bool = True) -> tuple[Outcome, Any]:
         """What `call` gave, as data and as it is (None where it raised)."""
-        started = time.monotonic()
         try:
-            with time_limit(self.seconds_left), silence():
-                with self._watch():
+            with time_limit(self.clock), silence():
+                with self._watch() if watching else contextlib.nullcontext():
                     returned = call()
                 returned = as_plain(returned)
                 outcome = as_outcome(returned)
@@ -855,8 +909,7 @@ class Evaluator:
             raise
         except BaseException as error:
             outcome = Outcome("raised", raised=describe(error, self.answer))
-        self.seconds_left -= time.monotonic() - started
-        if self.seconds_left < 0:  # also where the answer swallowed the exception
+        if self.clock.left() < 0:  # also where the answer swallowed the exception
             outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
         return outcome, None if outcome.raised else returned
 
@@ -868,7 +921,7 @@ def build_module(
     values = fresh_copies(setup.arguments)
     module = answer(**values) if by_name else answer(*values.values())
     if not isinstance(module, nn.Module):
-        raise NoModule(f"{_type_name(module)}, which is no nn.Module,")
+        raise NoModule(f"{_type_name(module)}, {NO_MODULE}")
     if in_double:
         module = module.double()
     with torch.no_grad():
@@ -880,9 +933,19 @@ def build_module(
     return module
 
 
-def named_parameters(module: nn.Module) -> dict[str, Tensor]:
-    """All of them; one that is shared appears under each of its names."""
-    return dict(module.named_parameters(remove_duplicate=False))
+def named_parameters(
+    module: nn.Module, wanted: dict[str, Tensor] | None = None
+) -> dict[str, Tensor]:
+    """All of them; one that is shared appears under each of its names. A further name of a
+    parameter that is `wanted` is left out: it is no parameter more."""
+    # The class's own method: a module may have one that hides some.
+    found = dict(nn.Module.named_parameters(module, remove_duplicate=False))
+    known = {id(found[name]) for name in wanted or {} if name in found}
+    return {
+        name: value
+        for name, value in found.items()
+        if name in (wanted or {}) or id(value) not in known
+    }
 
 
 def shape_of(tensor: Tensor | None) -> list[int] | None:
@@ -1008,7 +1071,7 @@ def _is_own(frame: FrameType) -> bool:
 
 
 def _name_of_code(frame: FrameType) -> str:
-    name = frame.f_code.co_name
+    name = frame.f_code.co_qualname.replace("<locals>.", "")
     return "the cell" if name == "<module>" else name
 
 
@@ -1037,15 +1100,32 @@ def _copied(gradient: Tensor | None) -> Tensor | None:
     return None if gradient is None else _copy(gradient)
 
 
+class Clock:
+    """Counts seconds of work: of this thread's own time, or, for what only waits, a share of the
+    time that passes. A right answer is not stopped because others keep the machine busy."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._started, self._worked = time.monotonic(), time.thread_time()
+
+    def left(self) -> float:
+        passed = time.monotonic() - self._started
+        if passed < self.seconds:
+            return self.seconds - passed  # it has not worked for longer than that
+        return self.seconds - max(time.thread_time() - self._worked, passed / PATIENCE)
+
+
 @contextlib.contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """TimeLimitReached in the block after `seconds`; only the main thread can be stopped so."""
+def time_limit(clock: Clock) -> Iterator[None]:
+    """TimeLimitReached in the block when time is over; only the main thread can be stopped so."""
     alarm = getattr(signal, "SIGALRM", None)
     if alarm is None or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
+        if clock.left() > 0:
+            return
         # Code with a bare `except` swallows what is raised here, so it is raised again at the
         # next line, which is the handler's own: from there it gets out of the loop around.
         sys.settrace(stop_again)
@@ -1063,8 +1143,8 @@ def time_limit(seconds: float) -> Iterator[None]:
     traced: list[tuple[FrameType, Any]] = []
     tracing = sys.gettrace()
     before = signal.signal(alarm, stop)
-    # It repeats, for code that swallows that as well.
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 0.1)
+    # It repeats, for a machine that is busy, and for code that swallows that as well.
+    signal.setitimer(signal.ITIMER_REAL, max(clock.left(), 0.001), 0.1)
     try:
         yield
     finally:
@@ -1178,12 +1258,15 @@ def not_defined(exercise: str, max_points: float) -> Verdict:
     return Verdict(exercise, MISSING, 0.0, max_points, "not-implemented", message)
 
 
+_OWN_FAULTS = ("wrong-parameters", "banned-call")  # never a building block's
+
+
 def with_faults_below(verdicts: list[Verdict], builds_on: dict[str, list[str]]) -> list[Verdict]:
     """The same verdicts; a failed one says which of its building blocks do not pass either."""
     below = {verdict.exercise: verdict for verdict in verdicts if not verdict.passed}
     return [
         verdict
-        if verdict.status != FAILED
+        if verdict.status != FAILED or verdict.diagnosis in _OWN_FAULTS
         else _pointing_at(
             verdict, [below[name] for name in builds_on[verdict.exercise] if name in below]
         )
@@ -1231,7 +1314,11 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
     There may be fewer responses than cases: a response after a time limit is not waited for.
     """
     asked = list(zip(cases, responses, strict=False))
-    valued = [response for case, response in asked if case.expected.raised is None]
+    valued = [
+        response
+        for case, response in asked
+        if case.expected.raised is None and case.question.arguments
+    ]
     if valued and all(_is_stub(response) for response in valued):
         return _verdict(spec, MISSING, "not-implemented", "")
     banned = [name for response in responses for name in response.banned]
@@ -1290,8 +1377,9 @@ def _find(spec: Spec, case: Case, response: Response) -> Finding | None:
     """What is wrong with a response, in the order in which a student should hear it."""
     if case.expected.raised is not None:
         return _compare_error(response.plain, spec) or _compare_error(response.traced, spec)
-    if case.question.setup is not None and response.plain.raised is None:
-        faults = _parameter_faults(case.question.setup.parameters, response)
+    has_module = response.plain.raised is None and not response.plain.kind.endswith(NO_MODULE)
+    if case.question.setup is not None and has_module:
+        faults = _parameter_faults(case.question.setup.parameters, response, spec.renamed)
         if faults is not None:
             return faults
     found = _compare(spec, case, response.plain)
@@ -1321,25 +1409,32 @@ def _compare_error(outcome: Outcome, spec: Spec) -> Finding | None:
     return Finding(diagnosis, detail)
 
 
-def _parameter_faults(wanted: dict[str, Tensor], response: Response) -> Finding | None:
+def _parameter_faults(
+    wanted: dict[str, Tensor], response: Response, renamed: dict[str, str]
+) -> Finding | None:
     """How the module's parameters differ from the ones asked for, by name and shape."""
     given = response.parameters
-    missing = [f"`{name}` is missing" for name in wanted if name not in given]
-    extra = [f"`{name}` is not asked for" for name in given if name not in wanted]
+    missing = [name for name in wanted if name not in given]
+    extra = [name for name in given if name not in wanted]
     misshapen = [
-        f"`{name}` has shape {tuple(given[name])}, not {tuple(value.shape)}"
+        f"`{name}` has shape {tuple(given[name])}, it should have {tuple(value.shape)}."
         for name, value in wanted.items()
         if name in given and given[name] != list(value.shape)
     ]
-    faults = missing + misshapen + extra
-    if not faults:
+    if not (missing or extra or misshapen):
         return None
-    only_frozen = len(faults) == len(extra) and all(
-        name in wanted or name in response.frozen for name in given
-    )
-    more = f", and {len(faults) - 4} more" if len(faults) > 4 else ""
-    kind = "frozen-parameters" if only_frozen else "wrong-parameters"
-    return Finding(kind, f"{', '.join(faults[:4])}{more}.")
+    only_frozen = not (missing or misshapen) and set(extra) <= set(response.frozen)
+    parts = [f"Missing: {_some(missing)}."] if missing else []
+    parts += [f"Not asked for: {_some(extra)}."] if extra else []
+    frozen = only_frozen and "frozen-parameters" in renamed
+    kind = "frozen-parameters" if frozen else "wrong-parameters"
+    return Finding(kind, " ".join(parts + misshapen[:2]))
+
+
+def _some(names: list[str]) -> str:
+    """The first few of them."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(f"`{name}`" for name in names[:3]) + more
 
 
 def _compare(spec: Spec, case: Case, outcome: Outcome) -> Finding | None:
@@ -1376,7 +1471,7 @@ def _is_right_but_coarse(value: Tensor, right: Tensor) -> bool:
     if value.dtype not in (torch.float16, torch.bfloat16):
         return False
     return torch.allclose(
-        value.double(), right.double(), rtol=8 * torch.finfo(value.dtype).eps, atol=1e-2
+        value.double(), right.double(), rtol=8 * torch.finfo(value.dtype).eps, atol=3e-2
     )
 
 
@@ -1505,7 +1600,7 @@ _SHOWN_OTHERWISE = ("raised", "wrong-shape", "nan", "too-slow")
 def _fitting(asked: list[tuple[Case, Response]]) -> str | None:
     if all(response.plain.raised for _, response in asked):
         return None  # no values, no evidence
-    asked = [(case, response) for case, response in asked if case.expected.raised is None]
+    asked = [(case, response) for case, response in asked if case.misconceptions]
     if not asked:
         return None
     for slug, variants in asked[0][0].misconceptions.items():
@@ -1563,7 +1658,7 @@ def _pattern(
     judged = [
         (case, finding)
         for (case, _), finding in zip(asked, findings, strict=True)
-        if case.expected.raised is None
+        if case.expected.raised is None and case.question.arguments
     ]
     failed = [case for case, finding in judged if finding]
     passed = [case for case, finding in judged if not finding]
@@ -1598,23 +1693,25 @@ def what_else_shows(asked: list[tuple[Case, Response]], fails: list[bool]) -> st
     for (_, before), (case, response) in pairwise(asked):
         if REVERSED in case.traits and before.plain.values and response.plain.values:
             first, second = before.plain.values[0], response.plain.values[0]
-            comparable = first.ndim > 0 and first.shape == second.shape
+            steady = not (before.unrepeatable or response.unrepeatable)
+            comparable = steady and first.ndim > 0 and first.shape == second.shape
             if comparable and not bool(close(first.flip(0), second).all()):
                 return "\nYour result for one entry of a batch depends on the others in it."
     sizes = [_plain_sizes(case) for case, _ in asked]
-    for name in sizes[0] if sizes else []:
-        failed = {size[name] for size, fail in zip(sizes, fails, strict=True) if fail}
+    for name in {name for size in sizes for name in size}:
+        failed = {size.get(name) for size, fail in zip(sizes, fails, strict=True) if fail}
         passed = {size.get(name) for size, fail in zip(sizes, fails, strict=True) if not fail}
-        if passed and len(passed | failed) > 2 and not passed & failed and None not in passed:
-            values = " or ".join(str(value) for value in sorted(map(str, passed)))
-            return f"\nIt is right only where {name} is {values}."
+        told = [str(value) for value in sorted(value for value in passed if value is not None)]
+        apart = told and len(told) == len(passed) and not passed & failed
+        if apart and len(told) <= 3 < len(passed | failed):
+            return f"\nIt is right only where {name} is {' or '.join(told)}."
     return ""
 
 
-def _plain_sizes(case: Case) -> dict[str, Any]:
+def _plain_sizes(case: Case) -> dict[str, int]:
     setup = case.question.setup.arguments if case.question.setup else {}
     given = setup | case.question.arguments
-    return {name: value for name, value in given.items() if not isinstance(value, Tensor)}
+    return {name: value for name, value in given.items() if isinstance(value, int)}
 
 
 def _is_stub(response: Response) -> bool:
@@ -1659,7 +1756,8 @@ def _where(spec: Spec, case: Case) -> str:
 
 def _number(value: Tensor) -> str:
     number = value.item()
-    return str(number) if isinstance(number, bool | int) else f"{number:.6g}"
+    # Plus 0, which makes a 0 of -0.
+    return str(number) if isinstance(number, bool | int) else f"{number + 0:.6g}"
 
 
 def _verdict(spec: Spec, status: str, diagnosis: str | None, detail: str) -> Verdict:
@@ -1749,7 +1847,7 @@ def answer_questions(channel: Channel, exercise: str, answer: Callable[..., Any]
             response = evaluator(parse_question(message["question"]))
             channel.send({"type": "response", "response": to_data(response)})
             message = channel.receive()
-    return evaluator.seconds_left > 0
+    return evaluator.clock.left() > 0
 
 
 # --- check ----------------------------------------------------------------------------------------
@@ -1807,16 +1905,17 @@ class Check:
     def summary(self) -> None:
         """Print what was checked so far, and the points."""
         specs = self.cases.specs
+        width = max(24, *map(len, specs))
         for name, spec in specs.items():
             verdict = self.verdicts.get(name)
             status = "not checked yet" if verdict is None else verdict.status
             if verdict is not None and verdict.diagnosis:
                 status += f" ({verdict.diagnosis})"
             got = 0.0 if verdict is None else verdict.points
-            print(f"{name:24} {points_text(got):>4} / {points_text(spec.points):<4} {status}")
+            print(f"{name:{width}} {points_text(got):>4} / {points_text(spec.points):<4} {status}")
         got = sum(verdict.points for verdict in self.verdicts.values())
         most = sum(spec.points for spec in specs.values())
-        print(f"{'together':24} {points_text(got):>4} / {points_text(most):<4}")
+        print(f"{'together':{width}} {points_text(got):>4} / {points_text(most):<4}")
 
     def _judge(self, exercise: str, answer: Callable[..., Any]) -> Verdict:
         self.verdicts[exercise] = judge_answer(self.cases, exercise, answer)

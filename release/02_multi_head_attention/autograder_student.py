@@ -573,12 +573,16 @@ def change_of_the_past(module: nn.Module) -> Callable[..., Any]:
 class NextTokenModel(nn.Module):
     """A causal model as simple as can be, on which training and generating are tried.
 
-    The logits at a position are linear in the embedding there and in the sum of all up to there.
+    The logits at a position are linear in the embedding there and in the sum of all up to there
+    (if not `causal`, of all: then what is padded behind the last token shows in its logits).
     Shapes: tokens (batch, seq) -> logits (batch, seq, vocab); ValueError beyond `max_len`.
     """
 
-    def __init__(self, embed: Tensor, now: Tensor, past: Tensor, max_len: int) -> None:
+    def __init__(
+        self, embed: Tensor, now: Tensor, past: Tensor, max_len: int, causal: bool = True
+    ) -> None:
         super().__init__()
+        self.causal = causal
         self.embed = nn.Parameter(embed.detach().clone())  # (vocab, d)
         self.now = nn.Parameter(now.detach().clone())  # (d, vocab)
         self.past = nn.Parameter(past.detach().clone())  # (d, vocab)
@@ -592,7 +596,8 @@ class NextTokenModel(nn.Module):
                 f"{tokens.shape[-1]} tokens, but the model reads at most {self.max_len}"
             )
         x = self.inner(self.embed[tokens])  # (batch, seq, d)
-        logits: Tensor = x @ self.now + x.cumsum(dim=-2) @ self.past  # (batch, seq, vocab)
+        read = x.cumsum(dim=-2) if self.causal else x.sum(dim=-2, keepdim=True).expand_as(x)
+        logits: Tensor = x @ self.now + read @ self.past  # (batch, seq, vocab)
         self.recorded |= logits.requires_grad
         return logits
 
@@ -650,10 +655,13 @@ def generation(generate: Callable[..., Any]) -> Callable[..., Any]:
         in_training: bool,
         recording: bool,
     ) -> Any:
-        model = NextTokenModel(embed, now, past, max_len).train(in_training)
+        model = NextTokenModel(embed, now, past, max_len, causal=False).train(in_training)
         model.embed.requires_grad_(in_training)  # not all parameters need be trained
         with torch.set_grad_enabled(recording):
-            result = generate(model, prompt, n_new)
+            if n_new % 2:
+                result = generate(model, prompt, n_new)
+            else:
+                result = generate(model=model, prompt=prompt, n_new=n_new)
             still_recording = torch.is_grad_enabled()
         if not isinstance(result, Tensor):
             return result
@@ -1063,7 +1071,7 @@ def _is_own(frame: FrameType) -> bool:
 
 
 def _name_of_code(frame: FrameType) -> str:
-    name = frame.f_code.co_name
+    name = frame.f_code.co_qualname.replace("<locals>.", "")
     return "the cell" if name == "<module>" else name
 
 
@@ -1306,7 +1314,11 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
     There may be fewer responses than cases: a response after a time limit is not waited for.
     """
     asked = list(zip(cases, responses, strict=False))
-    valued = [response for case, response in asked if case.expected.raised is None]
+    valued = [
+        response
+        for case, response in asked
+        if case.expected.raised is None and case.question.arguments
+    ]
     if valued and all(_is_stub(response) for response in valued):
         return _verdict(spec, MISSING, "not-implemented", "")
     banned = [name for response in responses for name in response.banned]
@@ -1402,23 +1414,27 @@ def _parameter_faults(
 ) -> Finding | None:
     """How the module's parameters differ from the ones asked for, by name and shape."""
     given = response.parameters
-    missing = [f"`{name}` is missing" for name in wanted if name not in given]
-    extra = [f"`{name}` is not asked for" for name in given if name not in wanted]
+    missing = [name for name in wanted if name not in given]
+    extra = [name for name in given if name not in wanted]
     misshapen = [
-        f"`{name}` has shape {tuple(given[name])}, not {tuple(value.shape)}"
+        f"`{name}` has shape {tuple(given[name])}, it should have {tuple(value.shape)}."
         for name, value in wanted.items()
         if name in given and given[name] != list(value.shape)
     ]
-    faults = missing + misshapen + extra
-    if not faults:
+    if not (missing or extra or misshapen):
         return None
-    only_frozen = len(faults) == len(extra) and all(
-        name in wanted or name in response.frozen for name in given
-    )
-    more = f", and {len(faults) - 4} more" if len(faults) > 4 else ""
+    only_frozen = not (missing or misshapen) and set(extra) <= set(response.frozen)
+    parts = [f"Missing: {_some(missing)}."] if missing else []
+    parts += [f"Not asked for: {_some(extra)}."] if extra else []
     frozen = only_frozen and "frozen-parameters" in renamed
     kind = "frozen-parameters" if frozen else "wrong-parameters"
-    return Finding(kind, f"{', '.join(faults[:4])}{more}.")
+    return Finding(kind, " ".join(parts + misshapen[:2]))
+
+
+def _some(names: list[str]) -> str:
+    """The first few of them."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(f"`{name}`" for name in names[:3]) + more
 
 
 def _compare(spec: Spec, case: Case, outcome: Outcome) -> Finding | None:
@@ -1642,7 +1658,7 @@ def _pattern(
     judged = [
         (case, finding)
         for (case, _), finding in zip(asked, findings, strict=True)
-        if case.expected.raised is None
+        if case.expected.raised is None and case.question.arguments
     ]
     failed = [case for case, finding in judged if finding]
     passed = [case for case, finding in judged if not finding]
@@ -1740,7 +1756,8 @@ def _where(spec: Spec, case: Case) -> str:
 
 def _number(value: Tensor) -> str:
     number = value.item()
-    return str(number) if isinstance(number, bool | int) else f"{number:.6g}"
+    # Plus 0, which makes a 0 of -0.
+    return str(number) if isinstance(number, bool | int) else f"{number + 0:.6g}"
 
 
 def _verdict(spec: Spec, status: str, diagnosis: str | None, detail: str) -> Verdict:
@@ -1888,16 +1905,17 @@ class Check:
     def summary(self) -> None:
         """Print what was checked so far, and the points."""
         specs = self.cases.specs
+        width = max(24, *map(len, specs))
         for name, spec in specs.items():
             verdict = self.verdicts.get(name)
             status = "not checked yet" if verdict is None else verdict.status
             if verdict is not None and verdict.diagnosis:
                 status += f" ({verdict.diagnosis})"
             got = 0.0 if verdict is None else verdict.points
-            print(f"{name:24} {points_text(got):>4} / {points_text(spec.points):<4} {status}")
+            print(f"{name:{width}} {points_text(got):>4} / {points_text(spec.points):<4} {status}")
         got = sum(verdict.points for verdict in self.verdicts.values())
         most = sum(spec.points for spec in specs.values())
-        print(f"{'together':24} {points_text(got):>4} / {points_text(most):<4}")
+        print(f"{'together':{width}} {points_text(got):>4} / {points_text(most):<4}")
 
     def _judge(self, exercise: str, answer: Callable[..., Any]) -> Verdict:
         self.verdicts[exercise] = judge_answer(self.cases, exercise, answer)

@@ -573,12 +573,16 @@ def change_of_the_past(module: nn.Module) -> Callable[..., Any]:
 class NextTokenModel(nn.Module):
     """A causal model as simple as can be, on which training and generating are tried.
 
-    The logits at a position are linear in the embedding there and in the sum of all up to there.
+    The logits at a position are linear in the embedding there and in the sum of all up to there
+    (if not `causal`, of all: then what is padded behind the last token shows in its logits).
     Shapes: tokens (batch, seq) -> logits (batch, seq, vocab); ValueError beyond `max_len`.
     """
 
-    def __init__(self, embed: Tensor, now: Tensor, past: Tensor, max_len: int) -> None:
+    def __init__(
+        self, embed: Tensor, now: Tensor, past: Tensor, max_len: int, causal: bool = True
+    ) -> None:
         super().__init__()
+        self.causal = causal
         self.embed = nn.Parameter(embed.detach().clone())  # (vocab, d)
         self.now = nn.Parameter(now.detach().clone())  # (d, vocab)
         self.past = nn.Parameter(past.detach().clone())  # (d, vocab)
@@ -592,7 +596,8 @@ class NextTokenModel(nn.Module):
                 f"{tokens.shape[-1]} tokens, but the model reads at most {self.max_len}"
             )
         x = self.inner(self.embed[tokens])  # (batch, seq, d)
-        logits: Tensor = x @ self.now + x.cumsum(dim=-2) @ self.past  # (batch, seq, vocab)
+        read = x.cumsum(dim=-2) if self.causal else x.sum(dim=-2, keepdim=True).expand_as(x)
+        logits: Tensor = x @ self.now + read @ self.past  # (batch, seq, vocab)
         self.recorded |= logits.requires_grad
         return logits
 
@@ -650,10 +655,13 @@ def generation(generate: Callable[..., Any]) -> Callable[..., Any]:
         in_training: bool,
         recording: bool,
     ) -> Any:
-        model = NextTokenModel(embed, now, past, max_len).train(in_training)
+        model = NextTokenModel(embed, now, past, max_len, causal=False).train(in_training)
         model.embed.requires_grad_(in_training)  # not all parameters need be trained
         with torch.set_grad_enabled(recording):
-            result = generate(model, prompt, n_new)
+            if n_new % 2:
+                result = generate(model, prompt, n_new)
+            else:
+                result = generate(model=model, prompt=prompt, n_new=n_new)
             still_recording = torch.is_grad_enabled()
         if not isinstance(result, Tensor):
             return result
@@ -1306,7 +1314,11 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
     There may be fewer responses than cases: a response after a time limit is not waited for.
     """
     asked = list(zip(cases, responses, strict=False))
-    valued = [response for case, response in asked if case.expected.raised is None]
+    valued = [
+        response
+        for case, response in asked
+        if case.expected.raised is None and case.question.arguments
+    ]
     if valued and all(_is_stub(response) for response in valued):
         return _verdict(spec, MISSING, "not-implemented", "")
     banned = [name for response in responses for name in response.banned]
@@ -1646,7 +1658,7 @@ def _pattern(
     judged = [
         (case, finding)
         for (case, _), finding in zip(asked, findings, strict=True)
-        if case.expected.raised is None
+        if case.expected.raised is None and case.question.arguments
     ]
     failed = [case for case, finding in judged if finding]
     passed = [case for case, finding in judged if not finding]

@@ -1,4 +1,4 @@
-# layer_norm: failed raised | TransformerBlock: failed | TransformerBlock.norm_first: failed
+# layer_norm: failed raised/no-gradient | TransformerBlock: failed | TransformerBlock.norm_first: failed
 import math
 
 import numpy as np

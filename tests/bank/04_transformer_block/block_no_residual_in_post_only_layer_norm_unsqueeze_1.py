@@ -1,4 +1,4 @@
-# layer_norm: failed no-batch | TransformerBlock: failed no-residual | TransformerBlock.norm_first: passed
+# layer_norm: failed wrong-dim/no-batch | TransformerBlock: failed no-residual | TransformerBlock.norm_first: passed
 import math
 
 import torch

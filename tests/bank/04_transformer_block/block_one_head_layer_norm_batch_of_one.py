@@ -1,4 +1,4 @@
-# layer_norm: failed no-batch/raised | TransformerBlock: failed | TransformerBlock.norm_first: failed
+# layer_norm: failed no-batch/raised/wrong-shape | TransformerBlock: failed | TransformerBlock.norm_first: failed
 import torch
 from torch import nn
 

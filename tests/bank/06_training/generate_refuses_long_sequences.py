@@ -1,4 +1,4 @@
-# TinyTransformer: failed raised | train_step: failed | generate: failed no-crop/raised
+# TinyTransformer: failed raised/limit-off-by-one  | train_step: failed | generate: failed no-crop/raised
 import math
 
 import torch

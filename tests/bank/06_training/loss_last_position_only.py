@@ -1,4 +1,4 @@
-# next_token_loss: failed | TinyTransformer: failed | train_step: failed | generate: failed wrong-shape
+# next_token_loss: failed | TinyTransformer: failed | train_step: failed | generate: failed wrong-shape/wrong-count
 import torch
 from torch import nn
 from torch.nn import functional as F
