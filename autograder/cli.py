@@ -44,7 +44,7 @@ def try_answers(
     """Judge the answers in plain Python FILES as if they were in TOPIC's notebook."""
     import secrets
 
-    from autograder.build.cases import build_cases_for_files
+    from autograder.build.cases import build_cases, without_training
     from autograder.exercises import TOPICS
     from autograder.runner.answers import try_files
     from autograder.student.check import text_of
@@ -52,7 +52,9 @@ def try_answers(
     known_topics([topic])
     for file in files:
         check_readable(file)
-    cases = build_cases_for_files(TOPICS[topic], secrets.randbits(32) if seed is None else seed)
+    posed = TOPICS[topic]
+    fresh = build_cases(posed, secrets.randbits(32) if seed is None else seed)
+    cases = without_training(posed, fresh)
     for file, verdicts in try_files(cases, files):
         if not as_json and len(files) > 1:
             typer.echo(f"{file}")

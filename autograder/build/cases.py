@@ -55,10 +55,9 @@ def build_public_cases(topic: Topic) -> CaseSet:
     return build_cases(topic, topic.public_seed)
 
 
-def build_cases_for_files(topic: Topic, seed: int) -> CaseSet:
-    """Public and secret cases, without the exercises that need what a notebook has trained."""
-    both = build_public_cases(topic).joined_with(build_cases(topic, seed))
-    return both.only(item.id for item in topic.exercises if not item.accuracy)
+def without_training(topic: Topic, cases: CaseSet) -> CaseSet:
+    """The cases of exercises that need nothing that a notebook has trained, as plain files do."""
+    return cases.only(item.id for item in topic.exercises if not item.accuracy)
 
 
 def spec_of(exercise: Exercise) -> Spec:

@@ -52,7 +52,7 @@ from solutions import causal_mask as reference
 def mask_cases(draw: Draw) -> Iterator[Posed]:
     for seq_len in [4, 1, 2, *draw.sizes(3, 5, 12), 4, 33]:
         yield Posed(f"{seq_len} token{'s' if seq_len > 1 else ''}", {"seq_len": seq_len})
-    for seq_len in (130,):  # longer than what is made once and cut to size
+    for seq_len in (130, 520):  # longer than what is made once and cut to size
         sums = ["allowed in each column", "allowed in each row"]
         yield Posed(
             f"{seq_len} tokens", {"seq_len": seq_len}, probe="sums", outputs=sums, telling=False
@@ -259,13 +259,15 @@ def attention_cases(draw: Draw) -> Iterator[Posed]:
         yield replace(by_default, telling=few)
         plain = Posed(f"{name}, causal, no weights", {"x": inputs()}, count, setup=causal)
         yield replace(plain, telling=few)
-        if count == 1:
+        yield from leaks(draw, name, causal, inputs)
+        if count > 1:
+            continue
+        if count:
             yield reversed_batch(plain)
         yield once_more(plain, f"{name}, called again with more tokens", {"x": inputs(seq + 2)})
         yield once_more(plain, f"{name}, called again with fewer", {"x": inputs(seq - 1)})
         evaluated = {"x": inputs(), "need_weights": False}
         yield once_more(plain, f"{name}, in eval mode", evaluated, evaluating=True)
-        yield from leaks(draw, name, causal, inputs)
     setup = attention_setup(draw, d_model=2, n_heads=2, causal=True)
     # Longer than a mask that is made once and cut to size.
     yield Posed("40 tokens", {"x": draw.normal(40, 2)}, setup=setup, telling=False)

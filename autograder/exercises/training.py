@@ -754,8 +754,8 @@ TRAIN_STEP = Exercise(
         ),
         Misconception(
             "summed",
-            "The loss that you train on is a sum, where `next_token_loss` is a mean. Use it, and see "
-            "that it passes its own check.",
+            "The loss that you train on is a sum, where `next_token_loss` is a mean. Use it, and "
+            "see that it passes its own check.",
             [_stepping(*_RIGHT, loss=_summed)],
         ),
         Misconception(

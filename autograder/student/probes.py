@@ -182,6 +182,8 @@ def predictions(model: nn.Module) -> Callable[[Tensor, Tensor], Any]:
     return predict
 
 
+UNWATCHED = ("sums",)  # more operations than there is time to watch
+
 PROBES: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "only-building": only_building,
     "longest-input": longest_input,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Callable, Iterator
 from collections.abc import Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from dataclasses import dataclass, field, fields, is_dataclass
 from dataclasses import dataclass, replace
@@ -474,8 +474,11 @@ GROUPS: dict[str, tuple[str, Callable[[str], bool]]] = {
 
 
 @contextmanager
-def watch(groups: list[str]) -> Iterator[list[str]]:
-    """Within it, the list that it gives collects the names of banned calls, each once."""
+def watch(groups: list[str], operators: bool = True) -> Iterator[list[str]]:
+    """Within it, the list that it gives collects the names of banned calls, each once.
+
+    Without `operators`, which cost the most to watch, Python functions alone are seen.
+    """
     seen: list[str] = []
     known: set[str] = set()
 
@@ -485,7 +488,7 @@ def watch(groups: list[str]) -> Iterator[list[str]]:
             if any(GROUPS[group][1](name) for group in groups):
                 seen.append(name)
 
-    with _Functions(note), _Operators(note):
+    with _Functions(note), _Operators(note) if operators else nullcontext():
         yield seen
 
 
@@ -697,6 +700,8 @@ def predictions(model: nn.Module) -> Callable[[Tensor, Tensor], Any]:
     return predict
 
 
+UNWATCHED = ("sums",)  # more operations than there is time to watch
+
 PROBES: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "only-building": only_building,
     "longest-input": longest_input,
@@ -740,12 +745,14 @@ class Evaluator:
         self.clock = Clock(time_limit)
         self._kept: list[tuple[Tensor, Tensor]] = []  # what was returned, and a copy of it then
         self._seen: list[str] = []  # banned calls on the present question
-        self._watching = True
+        self._watching, self._tracing = True, False
         self._modules: dict[bool, nn.Module] = {}  # the last one built by position, and by name
 
     def __call__(self, question: Question) -> Response:
-        self._seen, self._watching = [], True
+        self._seen, self._watching, self._tracing = [], question.probe not in UNWATCHED, False
         given = question.inputs()
+        # Before the call, for what a module remembers of the last one; else after it.
+        quiet = self._unrecorded(question) if question.setup and question.setup.again else None
         arguments = fresh_copies(given)
         plain, returned = self._call(lambda: self._target(question)(*arguments.values()))
         changed = changed_inputs(given, arguments) + self._changed_parameters(question)
@@ -755,8 +762,8 @@ class Evaluator:
         changed_results = not all(same_entries(now, then) for now, then in self._kept)
         if not changed_results:
             self._kept += zip(tensors_in(returned), plain.values, strict=False)
-        unrepeatable = question.setup is not None and not self._repeats(question, plain)
-        self._watching = True
+        quiet = quiet or self._unrecorded(question)
+        self._watching, self._tracing = question.probe not in UNWATCHED, True
         traced, gradients, error = self._trace(question, given)
         if self._may_be_our_fault(traced.raised or error):
             traced, gradients, error = self._trace(question, given)
@@ -768,7 +775,7 @@ class Evaluator:
             changed_inputs=changed,
             changed_results=changed_results,
             banned=self._seen,
-            unrepeatable=unrepeatable,
+            unrepeatable=quiet is not None and not _is_same(quiet, plain),
             **self._parameters(question),
         )
 
@@ -785,20 +792,16 @@ class Evaluator:
             target = built
         return PROBES[question.probe](target) if question.probe else target
 
-    def _repeats(self, question: Question, plain: Outcome) -> bool:
-        """Whether the module gives the same once more, when no gradient is recorded."""
+    def _unrecorded(self, question: Question) -> Outcome | None:
+        """What the module gives when no gradient is recorded; None where there is none to call."""
         module = self._modules.get(False)
-        if plain.raised is not None or question.probe or module is None:
-            return True
+        if question.setup is None or question.probe or module is None:
+            return None
+        module.train(not question.setup.evaluating)
         inputs = fresh_copies(question.inputs())
         with torch.no_grad():
-            again, _ = self._call(lambda: module(*inputs.values()), watching=False)
-        if again.raised is not None and again.raised.type == TIME_LIMIT:
-            return True
-        return len(again.values) == len(plain.values) and all(
-            now.shape == then.shape and torch.allclose(now, then, equal_nan=True)
-            for now, then in zip(again.values, plain.values, strict=True)
-        )
+            outcome, _ = self._call(lambda: module(*inputs.values()), watching=False)
+        return outcome
 
     def _parameters(self, question: Question) -> dict[str, Any]:
         module = self._modules.get(False, self.answer)
@@ -887,7 +890,7 @@ class Evaluator:
         if not self._watching:
             yield
             return
-        with watch(self.banned) as seen:
+        with watch(self.banned, operators=not self._tracing) as seen:
             try:
                 yield
             finally:
@@ -912,6 +915,16 @@ class Evaluator:
         if self.clock.left() < 0:  # also where the answer swallowed the exception
             outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
         return outcome, None if outcome.raised else returned
+
+
+def _is_same(quiet: Outcome, plain: Outcome) -> bool:
+    """Whether two calls of a module agree; what was stopped or raised is told elsewhere."""
+    if plain.raised is not None or (quiet.raised and quiet.raised.type == TIME_LIMIT):
+        return True
+    return len(quiet.values) == len(plain.values) and all(
+        now.shape == then.shape and torch.allclose(now, then, equal_nan=True)
+        for now, then in zip(quiet.values, plain.values, strict=True)
+    )
 
 
 def build_module(

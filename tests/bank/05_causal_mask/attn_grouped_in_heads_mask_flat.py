@@ -1,4 +1,4 @@
-# causal_mask: failed wrong-shape | mask_scores: failed wrong-shape | MultiHeadAttention: failed qkv-order | TransformerBlock: failed
+# causal_mask: failed wrong-shape/wrong-type | mask_scores: failed wrong-shape/wrong-type | MultiHeadAttention: failed qkv-order | TransformerBlock: failed
 import torch
 from torch import nn
 
