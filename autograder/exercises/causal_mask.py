@@ -259,11 +259,11 @@ def attention_cases(draw: Draw) -> Iterator[Posed]:
         yield replace(by_default, telling=few)
         plain = Posed(f"{name}, causal, no weights", {"x": inputs()}, count, setup=causal)
         yield replace(plain, telling=few)
+        if count == 1:
+            yield reversed_batch(plain)
         yield from leaks(draw, name, causal, inputs)
         if count > 1:
             continue
-        if count:
-            yield reversed_batch(plain)
         yield once_more(plain, f"{name}, called again with more tokens", {"x": inputs(seq + 2)})
         yield once_more(plain, f"{name}, called again with fewer", {"x": inputs(seq - 1)})
         evaluated = {"x": inputs(), "need_weights": False}

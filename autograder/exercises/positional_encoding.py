@@ -54,7 +54,7 @@ def encoding_cases(draw: Draw) -> Iterator[Posed]:
     yield _posed_table("the same length, fewer features", seq_len, d_model - 2, telling=False)
     yield _posed_table("more positions, as many features", seq_len + 4, d_model, telling=False)
     yield _posed_table("the same sizes again", seq_len, d_model, telling=False)
-    for d_model in draw.sizes(2, 2, 7):
+    for d_model in (2 * draw.sizes(1, 1, 3)[0], 2 * draw.sizes(1, 1, 3)[0] + 1):
         yield _posed_table("a long table", LONGEST, d_model, telling=False)
     for d_model in draw.sizes(2, 12, 20):
         yield _posed_table("a wide table", 24, d_model, telling=False)
@@ -274,7 +274,7 @@ POSITIONAL_ENCODING = Exercise(
 def shift_cases(draw: Draw) -> Iterator[Posed]:
     """Offsets of both signs and 0, for a single pair of features and for several.
 
-    They stay below 25: even steps of one, a matrix's powers or its exponential, all in float32,
+    Most stay below 25: even steps of one, a matrix's powers or its exponential, all in float32,
     are near enough there.
     """
     for d_model in (4, 6, 8):
@@ -290,6 +290,8 @@ def shift_cases(draw: Draw) -> Iterator[Posed]:
         further = draw.sizes(2, 12, 24)
         yield _posed_shift(further[0], d_model, telling=False)
         yield _posed_shift(-further[1], d_model, telling=False)
+    for offset in (100, -100):
+        yield _posed_shift(offset, 4, telling=False)
     # What is kept from one call to the next shows where a size comes again.
     yield _posed_shift(near, 2, telling=False)
     yield _posed_shift(1, 6, telling=False)

@@ -349,6 +349,11 @@ def _free_by_default(
     Tiny.__init__(self, vocab, d, h, f, n, m, causal)
 
 
+def _tied(self: Any, *sizes: Any, **more: Any) -> None:
+    Tiny.__init__(self, *sizes, **more)
+    self.unembed.weight = self.embed.weight
+
+
 def _placed(positions: Callable[[Any, Tensor], Tensor]) -> type[nn.Module]:
     return but(Tiny, positions=positions)
 
@@ -559,6 +564,7 @@ TINY_TRANSFORMER = Exercise(
             [
                 _said(lambda self, x: x @ self.embed.weight.mT),
                 _said(lambda self, x: x @ self.embed.weight.mT + self.unembed.bias),
+                but(Tiny, __init__=_tied),
             ],
         ),
         Misconception(

@@ -16,6 +16,7 @@ import sysconfig
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -133,11 +134,13 @@ class Evaluator:
         module = self._modules.get(False)
         if question.setup is None or question.setup.moved != 1 or module is None:
             return []
-        loaded = question.setup.parameters
+        loaded, named = question.setup.parameters, named_parameters(module)
+        times = Counter(id(named[name]) for name in loaded if name in named)
         return [
             name
-            for name, value in named_parameters(module).items()
-            if shape_of(value) == shape_of(loaded.get(name))
+            for name, value in named.items()
+            if times[id(value)] == 1  # of a shared one only the last values can be there
+            and shape_of(value) == shape_of(loaded.get(name))
             and not same_entries(value, loaded[name].to(value.dtype))
         ]
 

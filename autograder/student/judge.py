@@ -437,9 +437,10 @@ def what_else_shows(asked: list[tuple[Case, Response]], fails: list[bool]) -> st
 
 
 def _plain_sizes(case: Case) -> dict[str, int]:
+    """Those that a module is built with, and the number of heads: others come as they come."""
     setup = case.question.setup.arguments if case.question.setup else {}
-    given = setup | case.question.arguments
-    return {name: value for name, value in given.items() if isinstance(value, int)}
+    heads = {name: value for name, value in case.question.arguments.items() if name == "n_heads"}
+    return {name: value for name, value in (setup | heads).items() if isinstance(value, int)}
 
 
 def _is_stub(response: Response) -> bool:

@@ -5,6 +5,7 @@ A notebook imports it where the package `autograder` is not installed. It needs 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from collections.abc import Callable, Iterator
 from collections.abc import Iterable
@@ -818,11 +819,13 @@ class Evaluator:
         module = self._modules.get(False)
         if question.setup is None or question.setup.moved != 1 or module is None:
             return []
-        loaded = question.setup.parameters
+        loaded, named = question.setup.parameters, named_parameters(module)
+        times = Counter(id(named[name]) for name in loaded if name in named)
         return [
             name
-            for name, value in named_parameters(module).items()
-            if shape_of(value) == shape_of(loaded.get(name))
+            for name, value in named.items()
+            if times[id(value)] == 1  # of a shared one only the last values can be there
+            and shape_of(value) == shape_of(loaded.get(name))
             and not same_entries(value, loaded[name].to(value.dtype))
         ]
 
@@ -1722,9 +1725,10 @@ def what_else_shows(asked: list[tuple[Case, Response]], fails: list[bool]) -> st
 
 
 def _plain_sizes(case: Case) -> dict[str, int]:
+    """Those that a module is built with, and the number of heads: others come as they come."""
     setup = case.question.setup.arguments if case.question.setup else {}
-    given = setup | case.question.arguments
-    return {name: value for name, value in given.items() if isinstance(value, int)}
+    heads = {name: value for name, value in case.question.arguments.items() if name == "n_heads"}
+    return {name: value for name, value in (setup | heads).items() if isinstance(value, int)}
 
 
 def _is_stub(response: Response) -> bool:
