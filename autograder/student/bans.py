@@ -7,6 +7,7 @@ the same function in many places.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -61,8 +62,18 @@ def watch(groups: list[str], operators: bool = True) -> Iterator[list[str]]:
             if any(GROUPS[group][1](name) for group in groups):
                 seen.append(name)
 
+    run_thread = threading.Thread.run
+
+    def run_watched(thread: threading.Thread) -> None:  # modes hold for one thread alone
+        with _Functions(note), _Operators(note) if operators else nullcontext():
+            run_thread(thread)
+
     with _Functions(note), _Operators(note) if operators else nullcontext():
-        yield seen
+        threading.Thread.run = run_watched  # type: ignore[method-assign]
+        try:
+            yield seen
+        finally:
+            threading.Thread.run = run_thread  # type: ignore[method-assign]
 
 
 def warm_up() -> None:

@@ -1,4 +1,4 @@
-# split_heads: failed wrong-shape | MultiHeadAttention: failed qkv-order
+# split_heads: failed wrong-shape/interleaved | MultiHeadAttention: failed qkv-order
 import math
 
 import torch

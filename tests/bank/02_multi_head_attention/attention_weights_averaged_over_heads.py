@@ -1,4 +1,4 @@
-# split_heads: failed wrong-shape | MultiHeadAttention: failed
+# split_heads: failed wrong-shape/swapped-axes | MultiHeadAttention: failed
 import math
 
 import torch

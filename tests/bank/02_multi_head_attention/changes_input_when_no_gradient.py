@@ -1,4 +1,4 @@
-# split_heads: failed input-changed | merge_heads: failed input-changed | MultiHeadAttention: failed input-changed
+# split_heads: failed input-changed | merge_heads: failed input-changed/raised | MultiHeadAttention: failed input-changed
 import math
 
 import torch

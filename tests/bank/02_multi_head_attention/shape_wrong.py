@@ -1,4 +1,4 @@
-# split_heads: failed wrong-shape | merge_heads: failed wrong-shape | MultiHeadAttention: failed wrong-shape
+# split_heads: failed wrong-shape | merge_heads: failed wrong-shape/swapped-axes | MultiHeadAttention: failed wrong-shape
 import math
 
 import torch
