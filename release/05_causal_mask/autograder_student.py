@@ -496,7 +496,7 @@ def watch(groups: list[str], operators: bool = True) -> Iterator[list[str]]:
             run_thread(thread)
 
     with _Functions(note), _Operators(note) if operators else nullcontext():
-        threading.Thread.run = run_watched  # type: ignore[method-assign]
+        threading.Thread.run = run_watched  # type: ignore[method-assign, assignment]
         try:
             yield seen
         finally:
