@@ -1,6 +1,7 @@
 """Cases and verdicts: every known mistake is rejected and named, every right answer passes."""
 
 import hashlib
+import itertools
 import math
 import os
 import subprocess
@@ -21,12 +22,12 @@ from autograder.exercises.posing import Exercise
 from autograder.student.cases import Case, CaseSet, Outcome, Question
 from autograder.student.check import judge_answer
 from autograder.student.evaluation import Evaluator, kept_modes
-from autograder.student.judge import judge, same_outcome
+from autograder.student.judge import REVERSED, judge, same_outcome
 from autograder.student.tensors import unpack
 from autograder.student.verdicts import FAILED, GENERIC_DIAGNOSES, Verdict
 from solutions.self_attention import attention, attention_scores, self_attention, softmax
 
-SEEDS = [None, 11, 12]  # None: the public cases
+SEEDS = [None, 11, 12, 13, 14, 15]  # None: the public cases
 EXERCISES = [(topic, exercise) for topic in TOPICS.values() for exercise in topic.exercises]
 NAMES = [f"{topic.name}-{exercise.id}" for topic, exercise in EXERCISES]
 every_exercise = pytest.mark.parametrize(("topic", "exercise"), EXERCISES, ids=NAMES)
@@ -286,6 +287,15 @@ def test_what_is_expected_is_finite(topic: Any, exercise: Exercise, seed: int | 
             exact = case.exact[number] if case.exact else None
             assert (value.isfinite() | (False if exact is None else exact)).all()
         assert all(gradient.isfinite().all() for gradient in case.gradients.values())
+
+
+@every_exercise
+def test_a_reversed_batch_follows_the_case_that_it_reverses(topic: Any, exercise: Exercise) -> None:
+    for seed in SEEDS:
+        for before, case in itertools.pairwise(case_set(topic.name, seed).cases[exercise.id]):
+            if REVERSED in case.traits:
+                for name, value in case.question.arguments.items():
+                    assert torch.equal(value, before.question.arguments[name].flip(0))
 
 
 # ---- verdicts on single mistakes

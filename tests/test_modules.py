@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from autograder.build.cases import build_public_cases
 from autograder.exercises import TOPICS
-from autograder.exercises.posing import reversed_batch
+from autograder.exercises.posing import Draw, reversed_batch
 from autograder.student.cases import CaseSet, Question, Setup, laid_out, parse_question, to_data
 from autograder.student.check import judge_answer
 from autograder.student.evaluation import Evaluator
@@ -207,17 +207,11 @@ def test_a_view_arrives_as_a_view() -> None:
 
 
 def test_the_reversed_batch_follows_its_case() -> None:
-    posed = next(TOPICS["02_multi_head_attention"].exercises[2].cases(_draw()))
+    posed = next(TOPICS["02_multi_head_attention"].exercises[2].cases(Draw(3)))
     turned = reversed_batch(replace(posed, arguments={"x": torch.arange(6.0).reshape(3, 2)}))
     assert turned.arguments["x"][0].tolist() == [4.0, 5.0]
     assert turned.setup is not None
     assert turned.setup.again
-
-
-def _draw() -> Any:
-    from autograder.exercises.posing import Draw
-
-    return Draw(3)
 
 
 def test_a_module_is_built_anew_where_there_is_none_to_call_again() -> None:

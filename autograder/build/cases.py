@@ -29,10 +29,10 @@ from autograder.student.evaluation import (
     build_module,
     fresh_copies,
     named_parameters,
+    probed,
     tensors_in,
 )
 from autograder.student.judge import same_outcome
-from autograder.student.probes import PROBES
 from autograder.student.verdicts import GENERIC_DIAGNOSES
 
 
@@ -125,9 +125,7 @@ def run_reference(
             target = build_module(target, setup_in_double(question.setup), in_double=True)
             found = named_parameters(target)
             leaves |= {name: found[name] for name in question.setup.parameters}
-        if question.probe:
-            target = PROBES[question.probe](target)
-        returned = target(**doubled)
+        returned = probed(target, question.probe)(**doubled)
     except ValueError:
         return Outcome("raised", raised=Raised("ValueError", is_value_error=True)), [], {}
     return as_outcome(returned), tensors_in(returned), leaves
@@ -201,12 +199,9 @@ def _run(variant: Answer, question: Question, doubled: bool) -> Outcome:
         if setup is not None:
             setup = setup_in_double(setup) if doubled else setup
             variant = build_module(variant, setup, in_double=doubled)
-        if question.probe:
-            variant = PROBES[question.probe](variant)
-        with torch.set_grad_enabled(bool(question.probe)):
-            outcome = as_outcome(
-                variant(**(in_double(arguments) if doubled else fresh_copies(arguments)))
-            )
+        inputs = in_double(arguments) if doubled else fresh_copies(arguments)
+        with torch.set_grad_enabled(bool(question.probe)):  # a probe may train
+            outcome = as_outcome(probed(variant, question.probe)(**inputs))
             return Outcome(outcome.kind, [in_single(value) for value in outcome.values])
     except Exception as error:
         return Outcome("raised", raised=Raised(type(error).__name__))

@@ -435,7 +435,7 @@ OF_MASKS = [
         "small-negative",
         "Blocked scores get a number that is not small enough: softmax still gives them a share. "
         "It takes -inf.",
-        [_masked_by(_filled_above(value)) for value in (-1.0, -10.0)],
+        [_masked_by(_filled_above(value)) for value in (-1.0, -2.0, -5.0, -10.0)],
     ),
 ]
 
@@ -448,6 +448,7 @@ def _with_finite_fill(dim: int) -> type[nn.Module]:
 _MORE_VARIANTS: dict[str, list[Answer]] = {
     "softmax-over-heads": [_with_finite_fill(-3)],
     "softmax-over-queries": [_with_finite_fill(-2)],
+    "no-softmax": [but(_masked_by(_filled_above(0.0)), shares=lambda self, scores: scores)],
 }
 
 FUTURE_LEAK = (
@@ -539,14 +540,13 @@ def _around(misconception: Misconception) -> Misconception:
     return replace(misconception, variants=variants)
 
 
-def _of_blocks(misconception: Misconception) -> Misconception:
-    """A mistake of topic 04 in the block of this topic."""
-    variants: list[Answer] = [
+def _causal(variants: list[Answer]) -> list[Answer]:
+    """Blocks of topic 04 with the constructor, and so the attention, of this topic."""
+    return [
         type("TransformerBlock", (variant, CausalBlock), {"__init__": CausalBlock.__init__})
-        for variant in misconception.variants
+        for variant in variants
         if isinstance(variant, type)
     ]
-    return replace(misconception, variants=variants)
 
 
 _INSIDE = {"never-causal", "always-causal"}  # the flag is lost on the way
@@ -582,19 +582,19 @@ TRANSFORMER_BLOCK = Exercise(
             "norm-order",
             "Yours is pre-norm where post-norm is asked for, at least in one half. The sum is what "
             f"is normalised: {POST_NORM}.",
-            _of_blocks(Misconception("", "", [*either(post, pre)])).variants,
+            _causal(either(post, pre)),
         ),
         Misconception(
             "missing-last-norm",
             "The last norm is missing, or its result is not used: what the block returns is "
             "norm2(x + ff(x)).",
-            _of_blocks(Misconception("", "", [halves(post, without_norm)])).variants,
+            _causal([halves(post, without_norm)]),
         ),
-        *map(
-            _of_blocks,
-            mistakes_around(
+        *(
+            replace(item, variants=_causal(item.variants))
+            for item in mistakes_around(
                 post, POST_NORM, [halves(without_norm, without_norm), halves(without_norm, post)]
-            ),
+            )
         ),
         *(_around(item) for item in OF_MASKS if item.slug not in _INSIDE),
     ],

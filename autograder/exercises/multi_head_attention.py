@@ -383,7 +383,7 @@ _UNSPLIT: dict[str, Callable[..., Any]] = {
     "merge": lambda self, x: x.squeeze(-3),
 }
 _OTHER_ORDERS = [order for order in itertools.permutations(range(3)) if order != (0, 1, 2)]
-_ONE_TWICE = [(0, 0, 2), (0, 1, 1), (0, 1, 0), (0, 0, 0)]
+_ONE_TWICE = [(0, 0, 2), (1, 1, 2), (0, 1, 1), (0, 2, 2), (0, 1, 0), (0, 0, 0)]
 
 # The mistakes of this module that topic 05's can have as well.
 OF_HEADS = [

@@ -56,18 +56,17 @@ def loss_cases(draw: Draw) -> Iterator[Posed]:
 
 
 def _mean_of(
-    logits: Callable[[Tensor], Tensor] = lambda logits: logits[:, :-1],
-    tokens: Callable[[Tensor], Tensor] = lambda tokens: tokens[:, 1:],
+    said: Callable[[Tensor], Tensor] = lambda logits: logits[:, :-1],
+    came: Callable[[Tensor], Tensor] = lambda tokens: tokens[:, 1:],
     loss: Callable[..., Tensor] = functional.cross_entropy,
     **settings: Any,
 ) -> Answer:
     """The loss of certain logits on certain tokens, both of them (batch, some)."""
 
-    def next_token_loss(all_logits: Tensor, all_tokens: Tensor) -> Tensor:
-        chosen = logits(all_logits)
-        return loss(chosen.flatten(0, 1), tokens(all_tokens).flatten(), **settings)
+    def next_token_loss(logits: Tensor, tokens: Tensor) -> Tensor:
+        return loss(said(logits).flatten(0, 1), came(tokens).flatten(), **settings)
 
-    return lambda logits, tokens: next_token_loss(logits, tokens)
+    return next_token_loss
 
 
 def _losses(logits: Tensor, tokens: Tensor) -> Tensor:
@@ -648,8 +647,8 @@ def _stepping(*order: str, loss: Callable[..., Tensor] = _loss_of) -> Step:
                 found.backward()
             elif action == "step":
                 optimizer.step()
-            elif action == "clip":
-                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            elif action.startswith("clip "):
+                nn.utils.clip_grad_norm_(model.parameters(), float(action.removeprefix("clip ")))
             elif action == "after":
                 before = loss(model, tokens).item()
             elif action == "again":
@@ -697,6 +696,15 @@ def _forgetful(model: nn.Module, optimizer: torch.optim.Optimizer, tokens: Tenso
     """The optimizer begins anew in each step."""
     optimizer.state.clear()
     return _stepping(*_RIGHT)(model, optimizer, tokens)
+
+
+def _with_its_own(kind: Callable[..., torch.optim.Optimizer], **settings: float) -> Step:
+    """Steps of an optimizer that is made in the call."""
+
+    def train_step(model: nn.Module, optimizer: torch.optim.Optimizer, tokens: Tensor) -> float:
+        return _stepping(*_RIGHT)(model, kind(model.parameters(), **settings), tokens)
+
+    return train_step
 
 
 def _row_by_row(model: nn.Module, optimizer: torch.optim.Optimizer, tokens: Tensor) -> float:
@@ -774,13 +782,20 @@ TRAIN_STEP = Exercise(
             "new-optimizer",
             "The optimizer begins anew in each call, so its momentum is lost. Use the one that is "
             "given, as it is.",
-            [_forgetful],
+            [
+                _forgetful,
+                _with_its_own(torch.optim.SGD, lr=0.1),
+                _with_its_own(torch.optim.SGD, lr=0.01),
+                _with_its_own(torch.optim.Adam, lr=1e-3),
+                _with_its_own(torch.optim.Adam, lr=1e-2),
+            ],
         ),
         Misconception(
             "several-steps",
             "Your function makes more than one step on a batch.",
             [
                 _stepping(*_RIGHT, "again", "step"),
+                _stepping(*_RIGHT, "again", "step", "again", "step"),
                 _stepping(*_RIGHT, "step"),
                 _row_by_row,
             ],
@@ -788,7 +803,7 @@ TRAIN_STEP = Exercise(
         Misconception(
             "clipped",
             "You clip the gradients. That is not asked for.",
-            [_stepping("zero", "backward", "clip", "step")],
+            [_stepping("zero", "backward", f"clip {norm}", "step") for norm in (1.0, 0.5, 0.1)],
         ),
         Misconception(
             "ascent",
@@ -875,7 +890,7 @@ def _greedy(
             tokens = torch.cat([tokens, chosen.unsqueeze(-1)], dim=-1)
         return result(tokens, prompt.shape[-1], model.max_len)
 
-    return lambda model, prompt, n_new: generate(model, prompt, n_new)
+    return generate
 
 
 def _recording(model: Any, prompt: Tensor, n_new: int) -> Tensor:
@@ -905,6 +920,24 @@ def _shallow(model: Any, prompt: Tensor, n_new: int) -> Tensor:
     result: Tensor = _greedy()(model, prompt, n_new)
     model.training = before
     return result
+
+
+def _forgetting_the_mode(model: Any, prompt: Tensor, n_new: int) -> Tensor:
+    """Forgets the mode where nothing is to be added."""
+    before = model.training
+    model.eval()
+    if n_new == 0:
+        return prompt
+    result: Tensor = _greedy()(model, prompt, n_new)
+    model.train(before)
+    return result
+
+
+def _cut_as_it_grows(model: Any, prompt: Tensor, n_new: int) -> Tensor:
+    if n_new == 0:
+        return prompt
+    result: Tensor = _greedy()(model, prompt, n_new)
+    return result[:, -model.max_len :]
 
 
 def _from_prompt_alone(model: Any, prompt: Tensor, n_new: int) -> Tensor:
@@ -952,6 +985,7 @@ GENERATE = Exercise(
                 _leaving(lambda model: model.eval()),
                 _leaving(lambda model: model.eval(), lambda model: model.train()),
                 _shallow,
+                _forgetting_the_mode,
             ],
         ),
         Misconception(
@@ -1001,7 +1035,7 @@ GENERATE = Exercise(
             "cut-result",
             "What you return is cut to the window that the model reads. The window is for the "
             "model; the result keeps everything.",
-            [_greedy(result=lambda tokens, t, most: tokens[:, -most:])],
+            [_greedy(result=lambda tokens, t, most: tokens[:, -most:]), _cut_as_it_grows],
         ),
         Misconception(
             "requires-grad-changed",
@@ -1042,15 +1076,15 @@ ENOUGH = 0.95
 
 
 def toy_cases(draw: Draw) -> Iterator[Posed]:
-    symbols = draw.integers(0, SYMBOLS, 400, LENGTH)
-    separator = torch.full((len(symbols), 1), SYMBOLS)
+    tokens = reference.reversals(400, LENGTH, SYMBOLS, draw.generator)
+    prompts, answers = tokens[:, : LENGTH + 1], tokens[:, LENGTH + 1 :]
     yield Posed(
         "fresh sequences",
-        {"prompts": torch.cat([symbols, separator], dim=-1), "answers": symbols.flip(-1)},
+        {"prompts": prompts.contiguous(), "answers": answers.contiguous()},
         1,
         probe="predictions",
         outputs=["answers"],
-        expected=Outcome("sequence", [symbols.flip(-1)]),
+        expected=Outcome("sequence", [answers.contiguous()]),
     )
 
 

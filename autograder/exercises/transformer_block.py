@@ -147,6 +147,10 @@ def _minus_a_quotient(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5
     return x - _mean(x) / torch.sqrt(_variance(x) + eps) * weight + bias
 
 
+def _mean_divided(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
+    return (x - _mean(x) / torch.sqrt(_variance(x) + eps)) * weight + bias
+
+
 def _eps_after_the_quotient(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - _mean(x)) / torch.sqrt(_variance(x)) + eps * weight + bias
 
@@ -275,7 +279,7 @@ LAYER_NORM = Exercise(
             "missing-brackets",
             "A pair of brackets is missing: `/` and `*` come before `-` and `+`. It is "
             "(x - mean) / sqrt(variance + eps), and only then * weight + bias.",
-            [_minus_a_quotient, _eps_after_the_quotient],
+            [_minus_a_quotient, _mean_divided, _eps_after_the_quotient],
         ),
     ],
 )

@@ -94,9 +94,8 @@ def grade_class(course: Course, topics: list[str], progress: Progress) -> list[R
             if topic in present:
                 enter_assignment(course, topic)
         results = _grade_all(course, submissions, progress)
-        if set(topics) == set(TOPICS):
-            strays = stray_entries(course, TOPICS)
-            results += [Result(student, name, ungradable=why) for student, name, why in strays]
+        strays = stray_entries(course, TOPICS, topics)
+        results += [Result(student, name, ungradable=why) for student, name, why in strays]
         write_grades(course)
     return sorted(results, key=lambda result: (result.topic, result.student))
 

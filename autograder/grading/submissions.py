@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -63,14 +63,21 @@ def _exists(folder: Path) -> bool:
         return False
 
 
-def stray_entries(course: Course, topics: Iterable[str]) -> list[tuple[str, str, str]]:
-    """What lies in `submitted`/STUDENT and belongs to no topic: student, name, and the reason."""
+def stray_entries(
+    course: Course, topics: Iterable[str], graded: Sequence[str]
+) -> list[tuple[str, str, str]]:
+    """What lies in `submitted`/STUDENT and belongs to no topic: student, name, and the reason.
+
+    What was meant for one of the `graded` topics cannot be told from what was meant for others:
+    all is named, whichever are graded.
+    """
     known, found = list(topics), []
     for student in sorted(place for place in course.submitted.iterdir() if _is_folder(place)):
         name = sound_text(student.name)
         for entry in sorted(student.iterdir()):
             if entry.suffix == ".ipynb":
-                right = f"{name}/{known[0]}/{known[0]}.ipynb"
+                topic = (get_close_matches(entry.stem, known, 1) or graded)[0]
+                right = f"{name}/{topic}/{topic}.ipynb"
                 found.append(
                     (name, sound_text(entry.name), f"it should lie in a folder, as {right}")
                 )

@@ -106,7 +106,7 @@ class Evaluator:
             if setup.again or setup.evaluating:
                 built.train(not setup.evaluating)
             target = built
-        return PROBES[question.probe](target) if question.probe else target
+        return probed(target, question.probe)
 
     def _unrecorded(self, question: Question) -> Outcome | None:
         """What the module gives when no gradient is recorded; None where there is none to call."""
@@ -233,6 +233,11 @@ class Evaluator:
         if self.clock.left() < 0:  # also where the answer swallowed the exception
             outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
         return outcome, None if outcome.raised else returned
+
+
+def probed(target: Callable[..., Any], probe: str) -> Callable[..., Any]:
+    """`target`, called in the roundabout way of that name, if there is one."""
+    return PROBES[probe](target) if probe else target
 
 
 def _is_same(quiet: Outcome, plain: Outcome) -> bool:

@@ -31,7 +31,6 @@ GENERIC_DIAGNOSES = {
     "asked for. Parameters are named after the attributes that hold them: "
     "`self.qkv = nn.Linear(...)` makes `qkv.weight` and `qkv.bias`. (Where all are missing, "
     "`super().__init__()` or the assignment to self may be.)",
-    "frozen-parameters": "The module has a parameter that is not asked for.",
     "unrepeatable": "The same module gives something else when it is called once more with the "
     "same input. Look for dropout, for noise, and for what forward keeps or changes in self.",
     "banned-call": "This exercise is to be built by hand, and your code calls a ready-made "

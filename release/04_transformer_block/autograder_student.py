@@ -801,7 +801,7 @@ class Evaluator:
             if setup.again or setup.evaluating:
                 built.train(not setup.evaluating)
             target = built
-        return PROBES[question.probe](target) if question.probe else target
+        return probed(target, question.probe)
 
     def _unrecorded(self, question: Question) -> Outcome | None:
         """What the module gives when no gradient is recorded; None where there is none to call."""
@@ -928,6 +928,11 @@ class Evaluator:
         if self.clock.left() < 0:  # also where the answer swallowed the exception
             outcome = Outcome("raised", raised=Raised(TIME_LIMIT))
         return outcome, None if outcome.raised else returned
+
+
+def probed(target: Callable[..., Any], probe: str) -> Callable[..., Any]:
+    """`target`, called in the roundabout way of that name, if there is one."""
+    return PROBES[probe](target) if probe else target
 
 
 def _is_same(quiet: Outcome, plain: Outcome) -> bool:
@@ -1232,7 +1237,6 @@ GENERIC_DIAGNOSES = {
     "asked for. Parameters are named after the attributes that hold them: "
     "`self.qkv = nn.Linear(...)` makes `qkv.weight` and `qkv.bias`. (Where all are missing, "
     "`super().__init__()` or the assignment to self may be.)",
-    "frozen-parameters": "The module has a parameter that is not asked for.",
     "unrepeatable": "The same module gives something else when it is called once more with the "
     "same input. Look for dropout, for noise, and for what forward keeps or changes in self.",
     "banned-call": "This exercise is to be built by hand, and your code calls a ready-made "

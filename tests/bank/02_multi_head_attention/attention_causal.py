@@ -1,4 +1,4 @@
-# MultiHeadAttention: failed
+# MultiHeadAttention: failed causal
 import math
 
 import torch

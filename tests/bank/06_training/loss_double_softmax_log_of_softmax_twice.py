@@ -1,4 +1,4 @@
-# next_token_loss: failed double-softmax | TinyTransformer: failed scaled-embedding | train_step: failed wrong-type | generate: failed
+# next_token_loss: failed double-softmax | TinyTransformer: failed scaled-embedding | train_step: failed wrong-type | generate: failed mode-changed
 import math
 
 import torch

@@ -1,0 +1,62 @@
+# layer_norm: failed eps-default | TransformerBlock: failed extra-norm | TransformerBlock.norm_first: failed extra-norm
+import math
+
+import torch
+from torch import nn
+
+
+def layer_norm(x, weight, bias, eps=1e-6):
+    mean = x.mean(dim=-1, keepdim=True)
+    var = ((x - mean) ** 2).mean(dim=-1, keepdim=True)
+    normed = (x - mean) / torch.sqrt(var + eps)
+    return normed * weight + bias
+
+
+def split_heads(x, n_heads):
+    *leading, seq, d_model = x.shape
+    if d_model % n_heads != 0:
+        raise ValueError("n_heads must divide d_model")
+    return x.reshape(*leading, seq, n_heads, d_model // n_heads).transpose(-3, -2)
+
+
+def merge_heads(x):
+    *leading, n_heads, seq, d_head = x.shape
+    return x.transpose(-3, -2).reshape(*leading, seq, n_heads * d_head)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        if d_model % n_heads != 0:
+            raise ValueError("n_heads must divide d_model")
+        self.n_heads = n_heads
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+        self.out_proj = nn.Linear(d_model, d_model)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        q = split_heads(q, self.n_heads)
+        k = split_heads(k, self.n_heads)
+        v = split_heads(v, self.n_heads)
+        scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+        weights = torch.softmax(scores, dim=-1)
+        return self.out_proj(merge_heads(weights @ v))
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff, norm_first=False):
+        super().__init__()
+        self.norm_first = norm_first
+        self.attn = MultiHeadAttention(d_model, n_heads)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
+
+    def forward(self, x):
+        if self.norm_first:
+            x = x + self.attn(self.norm1(x))
+            x = x + self.ff(self.norm2(x))
+            return self.norm2(x)
+        x = self.norm1(x + self.attn(self.norm1(x)))
+        x = self.norm2(x + self.ff(self.norm2(x)))
+        return x
