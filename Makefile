@@ -15,7 +15,7 @@ INTO ?=
 into = $(if $(INTO),$(INTO),sample)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab release grade feedback test bench clean
+.PHONY: help setup lab lessons release grade feedback test bench clean
 
 help:
 	@echo "make TARGET, where TARGET is one of"
@@ -27,6 +27,9 @@ setup: ## make or mend the environment in .venv (PYTHON=python3.12 picks the Pyt
 
 lab: setup ## open JupyterLab in the place where students work
 	@$(bin)/autograder lab
+
+lessons: setup ## write the lessons as web pages, with an index, into SITE (default: site/)
+	@$(bin)/python tools/lessons/build.py "$(or $(SITE),site)"
 
 release: setup ## make what students get from source/
 	@$(bin)/autograder release
@@ -56,7 +59,7 @@ bench: setup ## measure what the project claims about its speed
 
 # Only what can be made again: the work of students, of instructors and of a real class stays.
 clean: ## remove the sample class and caches; with ALL=1 the environment too
-	@for path in sample build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+	@for path in sample site build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 	    $$(find autograder benchmarks notebooks solutions tests tools -name __pycache__ 2>/dev/null) \
 	    $(if $(ALL),.venv .venv.lock); do \
 	    if [ -e "$$path" ]; then echo "removing $$path"; rm -rf "$$path"; fi; \

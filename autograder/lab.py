@@ -17,7 +17,9 @@ def prepare_lab(root: Path, folder: Path | None = None) -> Path:
     releases = [path for path in sorted((root / "release").glob("*")) if path.is_dir()]
     if not releases:
         raise Trouble("There is no release yet: run `make release` first.")
-    lessons = sorted((root / "notebooks").glob("*.ipynb"))
+    lessons = [
+        path for path in sorted((root / "notebooks").glob("*")) if path.suffix in (".ipynb", ".py")
+    ]
     try:
         for source in [*releases, *lessons]:
             _copy(source, place / source.relative_to(root))
