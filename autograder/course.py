@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
-from traitlets import Dict, Float, Int, TraitError, Unicode
+from traitlets import Bool, Dict, Float, Int, TraitError, Unicode
 from traitlets.config import Config, Configurable, PyFileConfigLoader
 
 CONFIG_FILE = "nbgrader_config.py"
@@ -33,6 +33,19 @@ class GradingOptions(Configurable):
     workers = Int(0, help="Notebooks run side by side; 0 stands for the number of cores.").tag(
         config=True
     )
+    sandbox = Bool(
+        True, help="Run kernels in a sandbox; without, students' code runs with your rights."
+    ).tag(config=True)
+    notebook_timeout = Float(900.0, help="Seconds for a whole notebook.").tag(config=True)
+    output_limit = Int(1_000_000, help="Characters that a cell may print.").tag(config=True)
+    memory_limit = Float(4.0, help="GiB that a kernel may hold, all its processes together.").tag(
+        config=True
+    )
+    disk_limit = Float(0.5, help="GiB that a kernel may write; one file may have half of it.").tag(
+        config=True
+    )
+    process_limit = Int(64, help="Processes and threads that a kernel may have.").tag(config=True)
+    cpu_limit = Float(900.0, help="Seconds of CPU time for a whole notebook.").tag(config=True)
     cell_timeout = Float(
         90.0, help="Seconds for a cell of the student's own; a check has its own limits."
     ).tag(config=True)

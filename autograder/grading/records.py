@@ -21,7 +21,7 @@ from autograder.build.cases import build_cases, build_public_cases
 from autograder.course import GradingOptions
 from autograder.exercises import TOPICS
 from autograder.grading.submissions import hash_of_notebook
-from autograder.runner.notebook import run_notebook
+from autograder.runner.notebook import RunLimits, run_notebook
 from autograder.student.verdicts import Verdict
 
 FORMAT = 1
@@ -41,6 +41,7 @@ class Record:
     executed: NotebookNode
     repairs: list[str] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
+    sandboxed: bool = True
     seconds: float = 0.0
 
     @property
@@ -69,7 +70,7 @@ def make_record(
         notebook,
         build_cases(TOPICS[topic], seed),
         public_bytes(topic),
-        options.cell_timeout,
+        RunLimits.of(options),
         files,
     )
     return Record(
@@ -80,6 +81,7 @@ def make_record(
         verdicts=run.verdicts(),
         executed=run.notebook,
         troubles=run.troubles,
+        sandboxed=options.sandbox,
         seconds=round(time.monotonic() - started, 2),
     )
 

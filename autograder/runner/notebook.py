@@ -11,8 +11,9 @@ import re
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
-from autograder.course import check_id, grade_id_of
+from autograder.course import GradingOptions, check_id, grade_id_of
+from autograder.runner.kernels import WarmKernelManager, the_nursery
+from autograder.runner.sandbox import Limits
 from autograder.runner.session import GRACE, Session, conclude
 from autograder.student.cases import CaseSet, Response
 from autograder.student.channel import DESCRIPTOR_VARIABLE, Channel
@@ -36,6 +39,22 @@ _log.setLevel(logging.CRITICAL)  # nbclient logs what we report ourselves
 MOST_KERNELS = 6  # for one notebook; each one that dies costs the cell that killed it
 
 
+@dataclass(frozen=True)
+class RunLimits:
+    """Of one notebook: seconds of wall time, characters of output, and what its kernel may hold
+    (None: it runs without a sandbox)."""
+
+    cell: float = 90.0
+    notebook: float = 900.0
+    output: int = 1_000_000
+    kernel: Limits | None = None
+
+    @classmethod
+    def of(cls, options: GradingOptions) -> RunLimits:
+        kernel = Limits.of(options) if options.sandbox else None
+        return cls(options.cell_timeout, options.notebook_timeout, options.output_limit, kernel)
+
+
 @dataclass
 class NotebookRun:
     """A notebook that is being run, with what the judge has of it."""
@@ -43,11 +62,12 @@ class NotebookRun:
     notebook: NotebookNode
     secret: CaseSet
     public: bytes
-    cell_timeout: float
-    folder: Path
+    limits: RunLimits
+    files: dict[str, bytes]
     responses: dict[str, list[Response]] = field(default_factory=dict)
     lethal: set[int] = field(default_factory=set)  # indices of cells that killed a kernel
     troubles: list[str] = field(default_factory=list)
+    ends: float = math.inf  # by time.monotonic()
 
     @property
     def exercise_of(self) -> dict[str, str]:
@@ -87,23 +107,21 @@ def run_notebook(
     notebook: NotebookNode,
     secret: CaseSet,
     public: bytes,
-    cell_timeout: float = 30.0,
+    limits: RunLimits | None = None,
     files: dict[str, bytes] | None = None,
 ) -> NotebookRun:
     """Run `notebook` (changed in place: its outputs) with `files` beside it, and judge it.
 
-    A cell that raises does not stop the others, one that takes longer than `cell_timeout` seconds
-    is interrupted, and one that kills the kernel is left out when the others are run again.
+    A cell that raises does not stop the others, one that takes too long is interrupted, and one
+    that kills the kernel is left out when the others are run again in a new one.
     """
-    with tempfile.TemporaryDirectory(prefix="kernel-") as folder:
-        for name, data in (files or {}).items():
-            (Path(folder) / name).write_bytes(data)
-        run = NotebookRun(notebook, secret, public, cell_timeout, Path(folder))
-        for _ in range(MOST_KERNELS):
-            if asyncio.run(_run_in_one_kernel(run)):
-                break
-        else:
-            run.troubles.append(f"gave up after {MOST_KERNELS} kernels died")
+    run = NotebookRun(notebook, secret, public, limits or RunLimits(), files or {})
+    run.ends = time.monotonic() + run.limits.notebook
+    for _ in range(MOST_KERNELS):
+        if asyncio.run(_run_in_one_kernel(run)):
+            break
+    else:
+        run.troubles.append(f"gave up after {MOST_KERNELS} kernels died")
     _add_verdicts(run)
     return run
 
@@ -112,18 +130,18 @@ async def _run_in_one_kernel(run: NotebookRun) -> bool:
     """Run all cells but the lethal ones; False where the kernel died on the way."""
     client = _Client(run.notebook, log=_log)
     client.timeout_func = lambda cell: _timeout(run, cell)
+    client.most_output = run.limits.output
     with _judge_beside(run) as (session, descriptor, close_theirs):
-        async with client.async_setup_kernel(
-            cwd=str(run.folder),
-            env=_environment(run.folder, descriptor),
-            pass_fds=(descriptor,),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ):
+        async with _kernel(client, run, descriptor):
             close_theirs()
             for index, cell in enumerate(run.notebook.cells):
                 if cell.cell_type != "code" or index in run.lethal:
                     continue
+                if time.monotonic() > run.ends:
+                    run.troubles.append(
+                        f"stopped after {run.limits.notebook:g} s, at cell {index + 1}"
+                    )
+                    return True
                 session.open(run.exercise_of.get(grade_id_of(cell)))
                 try:
                     await client.async_execute_cell(cell, index)
@@ -133,9 +151,37 @@ async def _run_in_one_kernel(run: NotebookRun) -> bool:
                 finally:
                     session.open(None)
                 if died:
-                    _note_death(run, index)
+                    _note_death(run, index, _reason(client))
                     return False
     return True
+
+
+@asynccontextmanager
+async def _kernel(client: _Client, run: NotebookRun, descriptor: int) -> AsyncIterator[None]:
+    """A kernel for one pass through the notebook, with a copy of the files that lie beside it."""
+    if run.limits.kernel is not None:
+        with the_nursery().box(run.files) as box:
+            client.km = WarmKernelManager.of(box, descriptor, run.limits.kernel)
+            async with client.async_setup_kernel():
+                yield
+        return
+    with tempfile.TemporaryDirectory(prefix="kernel-") as folder:
+        for name, data in run.files.items():
+            (Path(folder) / name).write_bytes(data)
+        async with client.async_setup_kernel(
+            cwd=folder,
+            env=_environment(Path(folder), descriptor),
+            pass_fds=(descriptor,),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ):
+            yield
+
+
+def _reason(client: _Client) -> str:
+    """Why the kernel was ended, where the sandbox ended it."""
+    started = getattr(getattr(client.km, "provisioner", None), "started", None)
+    return started.reason if started else ""
 
 
 class _Client(NotebookClient):
@@ -156,6 +202,8 @@ class _Client(NotebookClient):
             **options,
         )
         self.is_leaving = False  # the kernel was told to, by exit() or quit()
+        self.most_output = 1_000_000
+        self._said: dict[int, int] = {}  # characters, by cell
 
     def _look_at_reply(
         self, cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]
@@ -166,7 +214,16 @@ class _Client(NotebookClient):
         self.is_leaving = any(item.get("source") == "ask_exit" for item in payload)
 
     def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> Any:
-        """As nbclient does; but a message that is malformed is left out, whoever sent it."""
+        """As nbclient does; but a message that is malformed is left out, whoever sent it, and so
+        is what a cell says beyond the limit."""
+        if msg["msg_type"] in ("stream", "display_data", "execute_result", "update_display_data"):
+            before = self._said.get(cell_index, 0)
+            self._said[cell_index] = before + len(str(msg["content"]))
+            if self._said[cell_index] > self.most_output:
+                if before <= self.most_output:
+                    text = "(This cell said more than may be said: the rest was left out.)\n"
+                    cell.outputs.append(new_output("stream", name="stderr", text=text))
+                return None
         try:
             return super().process_message(msg, cell, cell_index)
         except (KeyError, TypeError, ValueError, AttributeError, nbformat.ValidationError):
@@ -219,15 +276,17 @@ def _judge_beside(run: NotebookRun) -> Iterator[tuple[Session, int, Any]]:
         session.channel.close()
 
 
-def _note_death(run: NotebookRun, index: int) -> None:
+def _note_death(run: NotebookRun, index: int, reason: str) -> None:
     cell = run.notebook.cells[index]
     exercise = run.exercise_of.get(grade_id_of(cell))
     if exercise is not None:
         run.responses.setdefault(exercise, [])
     text = "The kernel ended while it ran this cell (exit, crash, memory or an endless loop)."
+    if reason:
+        text = f"The kernel was ended while it ran this cell: it had {reason}."
     cell.outputs = [_error("KernelEnded", text, [text])]
     run.lethal.add(index)
-    run.troubles.append(f"the kernel ended in cell {index + 1}")
+    run.troubles.append(f"the kernel ended in cell {index + 1}{f' ({reason})' if reason else ''}")
 
 
 def _add_verdicts(run: NotebookRun) -> None:
@@ -243,7 +302,7 @@ def _add_verdicts(run: NotebookRun) -> None:
 def _timeout(run: NotebookRun, cell: NotebookNode) -> int:
     exercise = run.exercise_of.get(grade_id_of(cell))
     if exercise is None:
-        return math.ceil(run.cell_timeout)
+        return math.ceil(max(1.0, min(run.limits.cell, run.ends - time.monotonic())))
     one_run = PATIENCE * run.secret.specs[exercise].time_limit + 2 * GRACE
     return math.ceil(2 * one_run)  # secret, then public cases
 

@@ -1,0 +1,249 @@
+"""Warm kernels: forked in the sandbox from a process that has imported what they need.
+
+`WarmProvisioner` is how jupyter_client starts one. It is registered as the provisioner
+"autograder-warm", so that whatever starts kernels through jupyter_client can use it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.connect import KernelConnectionInfo
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.provisioning import KernelProvisionerBase
+
+from autograder.course import Trouble
+from autograder.runner import sandbox
+from autograder.runner.sandbox import Limits
+
+KERNEL = "autograder"
+PROVISIONER = "autograder-warm"
+WARMING = 120.0  # seconds for the imports
+
+
+@dataclass
+class Started:
+    """What is known on this side of a kernel."""
+
+    began: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    status: int | None = None
+    reason: str = ""
+
+
+class Nursery:
+    """This side of the process that forks kernels; one serves all threads of a run."""
+
+    def __init__(self) -> None:
+        sandbox.require_sandbox()
+        # Short, because the path of a socket may have 107 characters; and not in /tmp, which each
+        # kernel has one of its own of.
+        place = "/var/tmp" if os.access("/var/tmp", os.W_OK) else None
+        self.folder = Path(tempfile.mkdtemp(prefix="ag-", dir=place)).resolve()
+        self.boxes = self.folder / "boxes"
+        self.boxes.mkdir()
+        sandbox.lay_out_code(self.folder / "code")
+        self.kernels: dict[str, Started] = {}
+        self.ready = threading.Event()
+        self._lock = threading.Lock()
+        self._count = 0
+        self._start()
+        atexit.register(self.close)
+
+    def _start(self) -> None:
+        self.line, theirs = socket.socketpair()
+        errors = (self.folder / "errors").open("wb")
+
+        def give_the_line() -> None:
+            os.dup2(theirs.fileno(), 3)
+
+        with theirs, errors:
+            self.process = subprocess.Popen(
+                sandbox.command(self.boxes, self.folder / "code"),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                pass_fds=(3,) if theirs.fileno() == 3 else (theirs.fileno(), 3),
+                preexec_fn=give_the_line,
+            )
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        with self.line.makefile("rb") as lines:
+            for line in lines:
+                said = json.loads(line)
+                if "ready" in said:
+                    self.ready.set()
+                elif "started" in said:
+                    self.kernels[said["started"]].began.set()
+                elif "ended" in said:
+                    started = self.kernels[said["ended"]]
+                    started.status, started.reason = said["status"], said["reason"]
+                    started.began.set()
+                    started.ended.set()
+        for started in self.kernels.values():
+            if not started.ended.is_set():
+                started.status, started.reason = 1, "the nursery ended"
+                started.began.set()
+                started.ended.set()
+        self.ready.set()
+
+    def wait_until_warm(self) -> None:
+        self.ready.wait(WARMING)
+        if self.process.poll() is not None or not self.ready.is_set():
+            said = (self.folder / "errors").read_text(errors="replace").strip().splitlines()
+            raise Trouble(f"Kernels cannot be started in the sandbox: {said[-1] if said else '?'}")
+
+    @contextlib.contextmanager
+    def box(self, files: dict[str, bytes]) -> Iterator[Path]:
+        """A folder for one kernel: `work`, with these files in it, and `connection`."""
+        with self._lock:
+            self._count += 1
+            folder = self.boxes / str(self._count)
+        for place in (folder, folder / "work", folder / "connection"):
+            place.mkdir()
+        for name, data in files.items():
+            (folder / "work" / name).write_bytes(data)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def start(self, box: Path, connection: str, judge: int, limits: Limits) -> Started:
+        self.wait_until_warm()
+        started = self.kernels[box.name] = Started()
+        request = {
+            "start": box.name,
+            "folder": str(box),
+            "connection": connection,
+            "limits": limits.as_data(),
+        }
+        self._send(request, [judge])
+        return started
+
+    def signal(self, name: str, number: int) -> None:
+        with contextlib.suppress(OSError):
+            self._send({"signal": int(number), "to": name})
+
+    def _send(self, request: dict[str, Any], descriptors: list[int] | None = None) -> None:
+        data = json.dumps(request).encode() + b"\n"
+        with self._lock:
+            socket.send_fds(self.line, [data], descriptors or [])
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self.line.shutdown(socket.SHUT_RDWR)
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+_nursery: Nursery | None = None
+_making = threading.Lock()
+
+
+def the_nursery() -> Nursery:
+    """This process's nursery, started where there is none that lives."""
+    global _nursery
+    with _making:
+        if _nursery is None or _nursery.process.poll() is not None:
+            _nursery = Nursery()
+        return _nursery
+
+
+class WarmSpecs(KernelSpecManager):
+    """Knows one kernel, whatever a notebook asks for."""
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        return KernelSpec(
+            argv=[],
+            display_name="Python 3 (sandboxed)",
+            language="python",
+            metadata={"kernel_provisioner": {"provisioner_name": PROVISIONER}},
+        )
+
+
+class WarmKernelManager(AsyncKernelManager):
+    """A kernel in `box`, beside the judge whose descriptor is `judge`."""
+
+    box: Path
+    judge: int
+    limits: Limits
+
+    @classmethod
+    def of(cls, box: Path, judge: int, limits: Limits) -> WarmKernelManager:
+        manager = cls(
+            kernel_name=KERNEL,
+            kernel_spec_manager=WarmSpecs(),
+            transport="ipc",
+            connection_file=str(box / "connection" / "kernel.json"),
+        )
+        manager.box, manager.judge, manager.limits = box, judge, limits
+        return manager
+
+
+class WarmProvisioner(KernelProvisionerBase):
+    """Has the nursery fork a kernel, and speaks of it as of a process."""
+
+    started: Started | None = None
+
+    @property
+    def has_process(self) -> bool:
+        return self.started is not None
+
+    async def poll(self) -> int | None:
+        if self.started is None or self.started.ended.is_set():
+            return self.started.status if self.started else 0
+        return None
+
+    async def wait(self) -> int | None:
+        while await self.poll() is None:
+            await asyncio.sleep(0.01)
+        status = await self.poll()
+        self.started = None
+        return status
+
+    async def send_signal(self, signum: int) -> None:
+        if self.started is not None:
+            the_nursery().signal(self._manager.box.name, signum)
+
+    async def kill(self, restart: bool = False) -> None:
+        await self.send_signal(9)
+
+    async def terminate(self, restart: bool = False) -> None:
+        await self.send_signal(9)  # nothing of a student's is asked twice
+
+    async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
+        self._manager.write_connection_file()
+        self.connection_info = self._manager.get_connection_info()
+        return await super().pre_launch(cmd=[], **kwargs)
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
+        manager = self._manager
+        nursery = await asyncio.to_thread(the_nursery)
+        given = (manager.box, manager.connection_file, manager.judge, manager.limits)
+        self.started = await asyncio.to_thread(nursery.start, *given)
+        await asyncio.to_thread(self.started.began.wait, WARMING)
+        return self.connection_info
+
+    async def cleanup(self, restart: bool = False) -> None:
+        return None
+
+    @property
+    def _manager(self) -> WarmKernelManager:
+        assert isinstance(self.parent, WarmKernelManager)
+        return self.parent

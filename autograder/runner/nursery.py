@@ -1,0 +1,322 @@
+"""Runs inside the sandbox: imports what kernels need once, and forks a kernel for each request.
+
+It is started as a script and imports nothing of this package, which does not lie in the sandbox.
+Requests and reports are JSON lines over a socket that it inherits as descriptor 3:
+
+    {"start": id, "folder": ..., "connection": ..., "limits": {...}}   with the judge's descriptor
+    {"signal": number, "to": id}
+    -> {"ready": true}, {"started": id}, {"ended": id, "status": status, "reason": text}
+
+Each kernel is process 1 of a process namespace of its own, in user, mount, network, IPC and UTS
+namespaces of its own: it sees neither its siblings nor this process, and all that it started dies
+with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import io
+import json
+import os
+import random
+import resource
+import select
+import signal
+import socket
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+LINE = 3  # the inherited descriptor
+DESCRIPTOR_VARIABLE = "AUTOGRADER_JUDGE_DESCRIPTOR"
+MODULES = (
+    "autograder_student",
+    "ipykernel.ipkernel",
+    "ipykernel.kernelapp",
+    "ipywidgets",
+    "matplotlib.pyplot",
+    "matplotlib_inline.backend_inline",
+    "torch.nn.functional",
+)
+LOOK_EVERY = 0.2  # seconds between two looks at what the kernels hold
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND = 1, 2, 4, 32, 4096
+MS_REC, MS_PRIVATE = 16384, 1 << 18
+PR_SET_PDEATHSIG = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass
+class Kernel:
+    """A kernel that runs: the process that waits for it, the kernel itself, and its limits."""
+
+    keeper: int
+    pid: int
+    namespace: str
+    limits: dict[str, Any]
+    reason: str = ""
+
+
+def main() -> None:
+    line = socket.socket(fileno=LINE)
+    os.set_inheritable(LINE, False)
+    import_what_kernels_need()
+    Nursery(line).serve()
+
+
+def import_what_kernels_need() -> None:
+    """Import and draw one figure, but compute nothing: a fork after that would hang."""
+    for name in MODULES:
+        importlib.import_module(name)
+    import torch
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    torch.set_num_threads(1)
+    torch.set_num_interop_threads(1)
+    importlib.import_module("autograder_student").warm_up()
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    axes.plot([0, 1], label="a")
+    axes.set(xlabel="$x$", title="a")
+    axes.legend()
+    figure.savefig(io.BytesIO())
+
+
+class Nursery:
+    def __init__(self, line: socket.socket) -> None:
+        self.line = line
+        self.kernels: dict[str, Kernel] = {}
+        self.waiting = b""
+
+    def serve(self) -> None:
+        self.report(ready=True)
+        wake, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        watched: list[int] = [self.line.fileno(), wake]
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        while True:
+            ready, _, _ = select.select(watched, [], [], LOOK_EVERY)
+            if wake in ready:
+                os.read(wake, 4096)
+            if self.line.fileno() in ready and not self.read_requests():
+                return
+            self.look_after()
+
+    def report(self, **said: Any) -> None:
+        self.line.sendall(json.dumps(said).encode() + b"\n")
+
+    def read_requests(self) -> bool:
+        data, descriptors, _, _ = socket.recv_fds(self.line, 65536, 8)
+        if not data:
+            return False
+        self.waiting += data
+        *lines, self.waiting = self.waiting.split(b"\n")
+        for line in lines:
+            request = json.loads(line)
+            if "start" in request:
+                self.start(request, descriptors.pop(0))
+            elif request["to"] in self.kernels:
+                _kill(self.kernels[request["to"]].pid, request["signal"])
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return True
+
+    # ---- one kernel
+
+    def start(self, request: dict[str, Any], judge: int) -> None:
+        """Fork the process that keeps the kernel, which forks the kernel in new namespaces."""
+        reading, writing = os.pipe()
+        keeper = os.fork()
+        if keeper == 0:
+            try:
+                os.close(reading)
+                keep(request, judge, writing)
+            finally:
+                os._exit(1)
+        os.close(judge)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as pipe:
+            said = pipe.readline()  # the kernel's process id, or nothing where it failed
+        name = request["start"]
+        if not said:
+            os.waitpid(keeper, 0)
+            return self.report(ended=name, status=1, reason="it could not be put into a sandbox")
+        pid = int(said)
+        namespace = os.readlink(f"/proc/{keeper}/ns/pid_for_children")
+        self.kernels[name] = Kernel(keeper, pid, namespace, request["limits"])
+        self.report(started=name)
+
+    def look_after(self) -> None:
+        for name, kernel in list(self.kernels.items()):
+            ended, status = os.waitpid(kernel.keeper, os.WNOHANG)
+            if ended:
+                del self.kernels[name]
+                status = os.waitstatus_to_exitcode(status)
+                self.report(ended=name, status=status, reason=kernel.reason)
+        if self.kernels:
+            self.watch()
+
+    def watch(self) -> None:
+        """End what holds too many processes, or too much memory in all of them together: limits of
+        the kernel's own are for one process each, and count nothing for root."""
+        held: dict[str, list[int]] = {}
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                try:
+                    namespace = os.readlink(f"/proc/{entry}/ns/pid")
+                    with open(f"/proc/{entry}/statm", "rb") as file:
+                        pages = int(file.read().split()[1])
+                except (OSError, IndexError):
+                    continue
+                held.setdefault(namespace, []).append(pages * resource.getpagesize())
+        for kernel in self.kernels.values():
+            sizes = held.get(kernel.namespace, [])
+            if len(sizes) > kernel.limits["processes"]:
+                kernel.reason = f"more than {kernel.limits['processes']} processes"
+            elif sum(sizes) > kernel.limits["memory"]:
+                kernel.reason = f"more than {kernel.limits['memory'] / 2**30:.1f} GiB of memory"
+            else:
+                continue
+            _kill(kernel.pid, signal.SIGKILL)
+
+
+def keep(request: dict[str, Any], judge: int, writing: int) -> None:
+    """In the keeper: new namespaces, the kernel in them, and its exit status as our own."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.close(LINE)
+    os.setsid()
+    uid, gid = os.getuid(), os.getgid()
+    kinds = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS
+    _checked(_libc.unshare(kinds))
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{uid} {uid} 1"),
+        ("gid_map", f"{gid} {gid} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(writing)
+            _checked(_libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+            be_a_kernel(request, judge)
+        except BaseException as error:
+            os.write(2, f"{type(error).__name__}: {error}\n".encode())
+        finally:
+            os._exit(1)
+    os.write(writing, f"{pid}\n".encode())
+    os.close(writing)
+    os.close(judge)
+    _, status = os.waitpid(pid, 0)
+    os._exit(abs(os.waitstatus_to_exitcode(status)) & 255)
+
+
+def be_a_kernel(request: dict[str, Any], judge: int) -> None:
+    """In the kernel's process: hide the rest, set the limits, and run."""
+    folder, limits = request["folder"], request["limits"]
+    hide_the_rest(folder, limits["disk"])
+    set_limits(limits)
+    sink = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(sink, descriptor)
+    os.dup2(judge, LINE)
+    os.closerange(LINE + 1, 4096)
+    os.set_inheritable(LINE, False)
+    work = os.path.join(folder, "work")
+    os.chdir(work)
+    os.environ |= {
+        "HOME": work,
+        "IPYTHONDIR": os.path.join(work, ".ipython"),
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        DESCRIPTOR_VARIABLE: str(LINE),
+    }
+    reseed()
+    sys.path.append(work)  # last: a torch.py beside the notebook shadows nothing
+    sys.argv = ["ipykernel", "-f", request["connection"]]
+    from ipykernel.kernelapp import IPKernelApp
+
+    IPKernelApp.launch_instance(argv=["-f", request["connection"]])
+    os._exit(0)
+
+
+def hide_the_rest(folder: str, disk: int) -> None:
+    """Only this kernel's folder stays; what is written elsewhere goes to a small disk in memory."""
+    _mount(None, "/", None, MS_REC | MS_PRIVATE, None)
+    work, parent = os.path.join(folder, "work"), os.path.dirname(folder)
+    given = {name: _read(os.path.join(work, name)) for name in os.listdir(work)}
+    connection = os.path.join(folder, "connection")
+    # Held open while its parent is hidden, and bound again from there.
+    held = os.open(connection, os.O_PATH)
+    _mount("tmpfs", parent, "tmpfs", MS_NOSUID | MS_NODEV, f"size={disk},mode=700")
+    os.makedirs(connection)
+    os.makedirs(work)
+    _mount(f"/proc/self/fd/{held}", connection, None, MS_BIND, None)
+    os.close(held)
+    for name, data in given.items():
+        with open(os.path.join(work, name), "wb") as file:
+            file.write(data)
+    _mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, f"size={disk},mode=1777")
+    if any(place.startswith("/tmp/") for place in (parent, sys.prefix, sys.base_prefix)):
+        # What lies there must stay in sight; but nothing may be left there for others.
+        _mount(None, "/tmp", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, None)
+        os.environ["TMPDIR"] = work
+    else:
+        _mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, f"size={disk},mode=1777")
+    _mount("tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV, "size=0,mode=555")
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def set_limits(limits: dict[str, Any]) -> None:
+    for kind, limit in (
+        (resource.RLIMIT_DATA, limits["memory"]),
+        (resource.RLIMIT_FSIZE, limits["file"]),
+        (resource.RLIMIT_CPU, limits["cpu"]),
+        (resource.RLIMIT_NPROC, limits["processes"]),
+        (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, most = resource.getrlimit(kind)
+        limit = int(limit) if most == resource.RLIM_INFINITY else min(int(limit), most)
+        resource.setrlimit(kind, (limit, limit))
+
+
+def reseed() -> None:
+    """Each kernel begins with chance of its own, as one that is started cold does."""
+    import numpy
+    import torch
+
+    random.seed()
+    numpy.random.seed()
+    torch.seed()
+
+
+def _mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None) -> None:
+    given = [text.encode() if text is not None else None for text in (source, target, kind)]
+    _checked(_libc.mount(*given, ctypes.c_ulong(flags), data.encode() if data else None))
+
+
+def _checked(status: int) -> None:
+    if status != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _kill(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+if __name__ == "__main__":
+    main()
