@@ -7,11 +7,13 @@ from nbgrader.preprocessors import (
     AssignLatePenalties,
     CheckCellMetadata,
     ClearOutput,
+    GetGrades,
     IgnorePattern,
     LimitOutput,
 )
 
 from autograder import nbgrader_hooks
+from autograder.grading.feedback import PAGES, FeedbackExporter
 
 c = get_config()  # type: ignore[name-defined]  # noqa: F821
 
@@ -41,4 +43,8 @@ c.Autograde.autograde_preprocessors = [
     AssignLatePenalties,
     CheckCellMetadata,
 ]
+c.GenerateFeedback.exporter_class = FeedbackExporter
+c.GenerateFeedback.preprocessors = [GetGrades]
+c.HTMLExporter.template_name = "judged"
+c.HTMLExporter.extra_template_basedirs = [str(PAGES)]
 c.ExportApp.plugin_class = nbgrader_hooks.QuotedCsv

@@ -31,12 +31,13 @@ import autograder.nbgrader_hooks as hooks
 import autograder.sample as sampling
 from autograder.build.cases import build_cases
 from autograder.build.release import build_release, read_notebook
-from autograder.course import Course, GradingOptions, Trouble, check_id, grade_id_of
+from autograder.course import Course, Trouble, check_id, grade_id_of
 from autograder.exercises import TOPICS
 from autograder.grading.classrun import Result, grade_class
 from autograder.grading.records import Record, load_record, public_bytes
 from autograder.grading.table import ClassProgress, print_table
-from autograder.runner.notebook import NotebookRun, run_notebook
+from autograder.runner.notebook import NotebookRun, RunLimits, run_notebook
+from autograder.runner.sandbox import Limits
 from autograder.runner.session import Session
 from autograder.sample import Sample, fill, load_samples, make_class, write_submission
 from autograder.student.cases import CaseSet
@@ -164,7 +165,7 @@ def test_a_record_says_all_that_judging_again_needs(graded_class: GradedClass) -
     for given in (record.notebook_hash, record.files_hash, record.judge_hash):
         assert len(given) == 64
     seeds = {record_of(graded_class.course, student).seed for student in GRADED}
-    assert len(seeds) == len(GRADED), "each submission has cases of its own"
+    assert len(seeds) == 1, "a class has the same cases, drawn for this run"
     cases = build_cases(TOPICS[TOPIC], record.seed)
     assert cases.to_bytes() == build_cases(TOPICS[TOPIC], record.seed).to_bytes()
     answers: dict[str, Any] = {}
@@ -282,7 +283,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own, too small for everything."""
     place = tmp_path / "disk"
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=5m", "tmpfs", str(place)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
     if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("no file system can be mounted here")
     yield place
@@ -320,7 +321,7 @@ def canned(
     notebook: NotebookNode,
     files: dict[str, bytes],
     judge_hash: str,
-    options: GradingOptions,
+    *given: object,
 ) -> Record:
     """A record in which everything passed."""
     verdicts = [
@@ -480,9 +481,9 @@ def secret_cases() -> CaseSet:
     return build_cases(TOPICS[TOPIC], torch.seed() % 2**48)
 
 
-def run_cells(answers: dict[str, str], before: str = "", **options: Any) -> NotebookRun:
+def run_cells(answers: dict[str, str], before: str = "", cell_timeout: float = 90) -> NotebookRun:
     """A notebook without figures: the setup, a cell of the student's, answers and their checks."""
-    setup = "import torch\nfrom autograder.student import load_check\ncheck = load_check({!r})"
+    setup = "import torch\nfrom autograder_student import load_check\ncheck = load_check({!r})"
     cells = [new_code_cell(setup.format(TOPIC)), new_code_cell(textwrap.dedent(before))]
     for name, code in answers.items():
         cells.append(new_code_cell(code))
@@ -490,7 +491,8 @@ def run_cells(answers: dict[str, str], before: str = "", **options: Any) -> Note
         check.metadata["nbgrader"] = {"grade_id": check_id(name), "grade": True, "solution": False}
         cells.append(check)
     notebook = new_notebook(cells=cells)
-    return run_notebook(notebook, secret_cases(), public_bytes(TOPIC), **options)
+    limits = RunLimits(cell=cell_timeout, kernel=Limits())
+    return run_notebook(notebook, secret_cases(), public_bytes(TOPIC), limits)
 
 
 def points_of_run(run: NotebookRun) -> dict[str, float]:
@@ -530,14 +532,13 @@ FORGERIES = {
             return Full()
         """,
     "a judge that is always pleased": """
-        import autograder.student.check as checking
-        import autograder.student.judge as judging
-        from autograder.student.verdicts import Verdict
+        import autograder_student
+        from autograder_student import Verdict
 
         def pleased(spec, cases, responses):
             return Verdict(spec.id, "passed", spec.points, spec.points, None, "well done")
 
-        judging.judge = checking.judge = pleased
+        autograder_student.judge = pleased
         torch.allclose = torch.equal = torch.isclose = lambda *given, **named: True
         torch.Tensor.__eq__ = lambda self, other: True
         """,
@@ -554,8 +555,8 @@ FORGERIES = {
         shell.ast_transformers.append(Empty())
         """,
     "an answer to the judge's first question for all": """
-        import autograder.student.channel as channels
-        from autograder.student.cases import to_data
+        import autograder_student
+        from autograder_student import to_data
 
         def offer(channel, exercise, answer):
             channel.send({"type": "offer", "exercise": exercise})
@@ -570,8 +571,7 @@ FORGERIES = {
                 elif message["type"] == "closed":
                     return
 
-        import autograder.student.check as checking
-        checking.answer_questions = offer
+        autograder_student.answer_questions = offer
         """,
 }
 
@@ -611,7 +611,7 @@ def test_a_shell_that_runs_nothing_more_gets_nothing(monkeypatch: pytest.MonkeyP
 
 def test_an_exercise_is_answered_in_its_own_check_only() -> None:
     early = RIGHT["softmax"] + textwrap.dedent("""
-        from autograder.student.channel import answer_questions
+        from autograder_student import answer_questions
         answer_questions(check.channel, "softmax", softmax)
         """)
     run = run_cells({"softmax": WRONG["softmax"]}, early)
@@ -631,14 +631,14 @@ def softmax(scores, dim=-1):
     run = run_cells(
         {"softmax": shifting},
         """
-        import autograder.student.check as checking
-        offer = checking.answer_questions
+        import autograder_student
+        offer = autograder_student.answer_questions
 
         def twice(channel, exercise, answer):
             offer(channel, exercise, answer)
             offer(channel, exercise, lambda scores, dim=-1: torch.softmax(scores, dim))
 
-        checking.answer_questions = twice
+        autograder_student.answer_questions = twice
         """,
     )
     assert points_of_run(run) == NOTHING
@@ -647,13 +647,13 @@ def softmax(scores, dim=-1):
 # ---- kernels that die, hang, or speak nonsense cost what they were asked then
 
 EXITS = "\n    import os\n    os._exit(0)\n"
-KILLED = "\n    import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+CRASHES = "\n    import ctypes\n    ctypes.string_at(0)\n"
 
 
 def test_a_kernel_that_ends_in_one_exercise_costs_that_one() -> None:
     answers = dict(RIGHT)
     answers["softmax"] = "def softmax(scores, dim=-1):" + EXITS
-    answers["attention"] = "def attention(q, k, v):" + KILLED
+    answers["attention"] = "def attention(q, k, v):" + CRASHES
     run = run_cells(answers)
     assert points_of_run(run) == {**EXERCISES, "softmax": 0.0, "attention": 0.0}
     assert run.troubles == ["the kernel ended in cell 4", "the kernel ended in cell 8"]
@@ -689,8 +689,11 @@ NONSENSE = {
 }
 TOOLS = """
 import json, os, socket
-from autograder.student.channel import DESCRIPTOR_VARIABLE
-from autograder.student.tensors import pack
+try:
+    from autograder_student import DESCRIPTOR_VARIABLE, pack
+except ImportError:
+    from autograder.student.channel import DESCRIPTOR_VARIABLE
+    from autograder.student.tensors import pack
 
 def framed(data):
     return len(data).to_bytes(8, "little") + data
@@ -719,7 +722,7 @@ def test_nonsense_to_the_judge_ends_the_session_and_gives_nothing(message: str) 
 def in_a_session(message: str) -> NotebookRun:
     """The judge's side alone, with `message` on the line: no kernel is needed for that."""
     cases = secret_cases()
-    run = NotebookRun(new_notebook(), cases, public_bytes(TOPIC), 1.0, Path())
+    run = NotebookRun(new_notebook(), cases, public_bytes(TOPIC), RunLimits(), {})
     ours, theirs = socket.socketpair()
     session = Session(Channel(ours, 5), cases, public_bytes(TOPIC), responses=run.responses)
     session.open("softmax")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -14,22 +15,26 @@ from typing import TypeVar
 
 from nbformat import NotebookNode
 from nbformat.warnings import DuplicateCellId, MissingIDFieldWarning
+from nbgrader.api import Gradebook
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
 from autograder.build.release import read_notebook
 from autograder.course import Course, GradingOptions, Trouble
 from autograder.exercises import TOPICS
+from autograder.grading.feedback import notes_of, write_page
 from autograder.grading.gradebook import (
+    enter,
     enter_assignment,
     explained_errors,
     is_entered,
-    run_nbgrader,
+    open_gradebook,
     standing,
     withdraw,
     write_grades,
 )
 from autograder.grading.records import (
     Record,
+    SecretCases,
     hash_of_files,
     hash_of_judge,
     load_record,
@@ -93,7 +98,8 @@ def grade_class(course: Course, topics: list[str], progress: Progress) -> list[R
         for topic in topics:
             if topic in present:
                 enter_assignment(course, topic)
-        results = _grade_all(course, submissions, progress)
+        with open_gradebook(course) as gradebook:
+            results = _grade_all(course, gradebook, submissions, progress)
         strays = stray_entries(course, TOPICS, topics)
         results += [Result(student, name, ungradable=why) for student, name, why in strays]
         write_grades(course)
@@ -111,7 +117,7 @@ class _Work:
     repairs: list[str]
     record: Record | None
 
-    def do(self, options: GradingOptions) -> Record:
+    def do(self, options: GradingOptions, drawn: SecretCases) -> Record:
         given = self.submission
         record = make_record(
             given.student,
@@ -120,16 +126,27 @@ class _Work:
             self.files,
             self.judge_hash,
             options,
+            drawn,
         )
         record.repairs = self.repairs
         return record
 
 
-def _grade_all(course: Course, submissions: list[Submission], progress: Progress) -> list[Result]:
-    options = course.options()
+COMMIT_EVERY = 1.0  # seconds: what a killed run did since then is entered again from its records
+
+
+def _grade_all(
+    course: Course, gradebook: Gradebook, submissions: list[Submission], progress: Progress
+) -> list[Result]:
+    options, drawn = course.options(), SecretCases()
     results: list[Result] = []
+    committed = time.monotonic()
 
     def done(result: Result) -> None:
+        nonlocal committed
+        if time.monotonic() - committed > COMMIT_EVERY:
+            gradebook.db.commit()
+            committed = time.monotonic()
         results.append(result)
         progress(result, len(results), len(submissions))
 
@@ -137,16 +154,18 @@ def _grade_all(course: Course, submissions: list[Submission], progress: Progress
     try:
         running: dict[Future[Record], _Work] = {}
         for submission in submissions:
-            prepared = _guarded(_prepare, course, submission)
+            prepared = _guarded(_prepare, course, gradebook, submission)
             if isinstance(prepared, Result):
                 done(prepared)
             elif prepared.record is not None:
-                done(_guarded(_enter, course, submission, prepared, prepared.record, False))
+                record = prepared.record
+                done(_guarded(_enter, course, gradebook, submission, prepared, record, False))
             else:
-                running[pool.submit(prepared.do, options)] = prepared
+                running[pool.submit(prepared.do, options, drawn)] = prepared
         for future in _as_they_end(running):
             work = running[future]
-            done(_guarded(_finish, course, work.submission, work, future))
+            done(_guarded(_finish, course, gradebook, work.submission, work, future))
+        gradebook.db.commit()
     finally:
         pool.shutdown(cancel_futures=True)  # where one error ends the run, no other is begun
     return results
@@ -159,13 +178,13 @@ def _as_they_end(running: Iterable[Future[Record]]) -> Iterable[Future[Record]]:
         yield from ended
 
 
-def _prepare(course: Course, submission: Submission) -> Result | _Work:
+def _prepare(course: Course, gradebook: Gradebook, submission: Submission) -> Result | _Work:
     """Read and repair a submission, and look for its record; a result where it cannot be graded."""
     try:
         submitted = read_submission(submission)
         files = files_beside(submission)
     except Ungradable as reason:
-        withdraw(course, submission)
+        withdraw(course, gradebook, submission)
         return Result(sound_text(submission.student), submission.topic, ungradable=str(reason))
     release = read_notebook(course.release_notebook(submission.topic))
     notebook, repairs = repair(submitted, release)
@@ -177,12 +196,16 @@ def _prepare(course: Course, submission: Submission) -> Result | _Work:
 
 
 def _guarded(
-    step: Callable[..., Outcome], course: Course, submission: Submission, *more: object
+    step: Callable[..., Outcome],
+    course: Course,
+    gradebook: Gradebook,
+    submission: Submission,
+    *more: object,
 ) -> Outcome | Result:
     """One step for one submission. What is odd in it ends this submission alone; what is wrong
     with the disk or the database ends the run."""
     try:
-        return step(course, submission, *more)
+        return step(course, gradebook, submission, *more)
     except (Trouble, SQLAlchemyError):
         raise
     except OSError as error:
@@ -198,30 +221,45 @@ def _broken(submission: Submission, error: Exception) -> Result:
     return Result(sound_text(submission.student), submission.topic, broken=sound_text(reason))
 
 
-def _finish(course: Course, submission: Submission, work: _Work, future: Future[Record]) -> Result:
+def _finish(
+    course: Course,
+    gradebook: Gradebook,
+    submission: Submission,
+    work: _Work,
+    future: Future[Record],
+) -> Result:
     record = future.result()
     save_record(course.records, record)
-    return _enter(course, submission, work, record, fresh=True)
+    return _enter(course, gradebook, submission, work, record, fresh=True)
 
 
 def _enter(
-    course: Course, submission: Submission, work: _Work, record: Record, fresh: bool
+    course: Course,
+    gradebook: Gradebook,
+    submission: Submission,
+    work: _Work,
+    record: Record,
+    fresh: bool,
 ) -> Result:
     """Write a record to the gradebook and the feedback, unless both hold it already."""
-    if fresh or not is_entered(course, submission):
-        trouble = run_nbgrader(course, submission, work.notebook, work.files)
-        if trouble:
-            return Result(submission.student, submission.topic, broken=trouble)
-    return _result(course, submission, record, fresh)
+    if fresh or not is_entered(course, gradebook, submission, record):
+        try:
+            with gradebook.db.begin_nested():
+                entered = enter(course, gradebook, submission, record, work.files)
+                write_page(course, entered, record.executed, notes_of(record))
+        except Exception:
+            gradebook.db.expire_all()
+            raise
+    return _result(gradebook, submission, record, fresh)
 
 
-def _result(course: Course, submission: Submission, record: Record, fresh: bool) -> Result:
+def _result(gradebook: Gradebook, submission: Submission, record: Record, fresh: bool) -> Result:
     wrong = [
         f"{verdict.exercise}: {verdict.diagnosis or 'wrong values'}"
         for verdict in record.verdicts
         if not verdict.passed
     ]
-    entered = standing(course, submission)
+    entered = standing(gradebook, submission)
     late = [f"late by {entered.late}"] if entered.late else []
     return Result(
         submission.student,

@@ -1,14 +1,168 @@
-"""Feedback pages of a class that was graded before."""
+"""Feedback pages: what a student gets to see.
+
+A page is safe to open whoever wrote the notebook: of outputs it shows text and PNG pictures alone,
+HTML in written answers is reduced to plain formatting, there is no script, and a content security
+policy says so once more.
+"""
 
 from __future__ import annotations
 
-from nbgrader.apps import NbGraderAPI
+import html
+import os
+import re
+import secrets
+from copy import copy
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
-from autograder.course import Course, Trouble
+import bleach
+import nbformat
+from nbconvert.exporters import HTMLExporter, TemplateExporter
+from nbconvert.filters import Highlight2HTML, markdown2html_mistune, strip_ansi
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment, SubmittedNotebook
+from pygments.formatters import HtmlFormatter
+from traitlets import default
+
+from autograder.build.formulas import with_formulas
+from autograder.course import Course, Trouble, grade_id_of
+from autograder.grading.records import Record, load_record
+from autograder.student.verdicts import points_text
+
+PAGES = Path(__file__).parent / "pages"
+NO_SANDBOX = "Graded without a sandbox: what students wrote ran with the grader's rights."
+TAGS = {
+    *("p", "br", "hr", "em", "strong", "code", "pre", "blockquote", "ul", "ol", "li", "sub", "sup"),
+    *("h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
+    *("details", "summary", "span", "div", "del"),
+}
+MATH_TAGS = {
+    *("math", "mrow", "mi", "mn", "mo", "ms", "mtext", "mspace", "mstyle", "mfrac", "msqrt"),
+    *("mroot", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mtable", "mtr", "mtd"),
+    *("mpadded", "menclose", "mphantom"),
+}
+MATH_ATTRIBUTES = [
+    *("display", "stretchy", "fence", "form", "mathvariant", "width", "displaystyle"),
+    *("scriptlevel", "columnalign", "rowspacing", "linethickness", "minsize", "maxsize", "lspace"),
+]
+ANCHOR = re.compile(r'<a class="anchor-link"[^>]*>.*?</a>')
+_MARK = secrets.token_hex(8)  # cannot stand in what a student wrote
+
+
+class FeedbackExporter(HTMLExporter):
+    """nbconvert's exporter with the page of this course, for nbgrader's own commands as well."""
+
+    @default("template_name")
+    def _template_name_default(self) -> str:
+        return "judged"
+
+    @default("extra_template_basedirs")
+    def _extra_template_basedirs_default(self) -> list[str]:
+        return [str(PAGES)]
+
+    def default_filters(self) -> Any:
+        yield from super().default_filters()
+        yield from {
+            "points": points_text,
+            "clean_markdown": clean_markdown,
+            "coloured": coloured,
+            "plain": lambda text: html.escape(strip_ansi(str(text))),
+            "base64_only": lambda text: re.sub(r"[^A-Za-z0-9+/=]", "", str(text)),
+        }.items()
+
+    def from_notebook_node(
+        self, nb: NotebookNode, resources: dict[str, Any] | None = None, **given: Any
+    ) -> Any:
+        resources = dict(resources or {}) | {"page_style": page_style()}
+        # Not HTMLExporter's, which would parse the page once more to add texts to pictures.
+        return TemplateExporter.from_notebook_node(self, nb, resources, **given)
+
+
+@lru_cache
+def page_style() -> str:
+    light, dark = (
+        HtmlFormatter(style=style).get_style_defs(".highlight")
+        for style in ("default", "github-dark")
+    )
+    own = (PAGES / "feedback.css").read_text(encoding="utf-8")
+    return f"{own}\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
+
+
+# Most cells of a class are the same in all its notebooks.
+@lru_cache(4096)
+def clean_markdown(text: str) -> str:
+    formulas: list[str] = []
+
+    def held(formula: str) -> str:
+        formulas.append(str(bleach.clean(formula, tags=MATH_TAGS, attributes=MATH_ATTRIBUTES)))
+        return f"FORMULA{len(formulas) - 1}END{_MARK}"
+
+    made = ANCHOR.sub("", markdown2html_mistune(with_formulas(text, held)))
+    clean = str(bleach.clean(made, tags=TAGS, attributes={"span": ["class"], "div": ["class"]}))
+    return re.sub(rf"FORMULA(\d+)END{_MARK}", lambda found: formulas[int(found[1])], clean)
+
+
+@lru_cache(4096)
+def coloured(source: str) -> str:
+    return str(_highlighter()(source))
+
+
+@lru_cache(1)
+def _highlighter() -> Highlight2HTML:
+    return Highlight2HTML(pygments_lexer="ipython3")
+
+
+@lru_cache(1)
+def _exporter() -> FeedbackExporter:
+    exporter = FeedbackExporter()
+    exporter.preprocessors = []
+    exporter.default_preprocessors = []
+    return exporter
+
+
+def write_page(
+    course: Course, entered: SubmittedAssignment, executed: NotebookNode, notes: list[str]
+) -> None:
+    """The page of one submission, with the points and comments that the gradebook has of it."""
+    (graded,) = entered.notebooks
+    given = {
+        "notebook": graded.name,
+        "score": graded.score - (graded.late_submission_penalty or 0.0),
+        "max_score": graded.max_score,
+        "late_penalty": graded.late_submission_penalty,
+    }
+    page, _ = _exporter().from_notebook_node(
+        with_points(executed, graded), {"nbgrader": given, "notes": notes}
+    )
+    folder = course.into / "feedback" / entered.student.id / entered.name
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / f"{graded.name}.partial"
+    partial.write_text(page, encoding="utf-8")
+    os.replace(partial, folder / f"{graded.name}.html")
+
+
+def with_points(executed: NotebookNode, graded: SubmittedNotebook) -> NotebookNode:
+    """A notebook whose cells say their points and comments."""
+    grades = {grade.name: grade for grade in graded.grades}
+    comments = {comment.name: comment.comment for comment in graded.comments}
+    notebook = copy(executed)
+    notebook["cells"] = [copy(cell) for cell in executed.cells]
+    for cell in notebook.cells:
+        name = grade_id_of(cell)
+        if name:
+            of = dict(cell.metadata["nbgrader"])
+            if name in grades:
+                grade = grades[name]
+                of |= {"score": grade.score, "points": grade.max_score}
+                of["waits"] = bool(grade.needs_manual_grade and grade.manual_score is None)
+            of["comment"] = comments.get(name) or ""
+            cell["metadata"] = NotebookNode({**cell.metadata, "nbgrader": NotebookNode(of)})
+    return notebook
 
 
 def write_feedback(course: Course, topics: list[str]) -> int:
-    """nbgrader's feedback for every graded submission; how many there are."""
+    """The page of every graded submission anew, with the points given by hand since."""
     graded = [
         folder
         for topic in topics
@@ -16,11 +170,19 @@ def write_feedback(course: Course, topics: list[str]) -> int:
     ]
     if not graded:
         raise Trouble(f"Nothing was graded in {course.into} yet: run `make grade` first.")
-    api = NbGraderAPI(config=course.config())
-    for folder in graded:
-        outcome = api.generate_feedback(folder.name, folder.parent.name, force=True)
-        if not outcome["success"]:
-            raise Trouble(
-                f"No feedback for {folder.parent.name}, {folder.name}:\n{outcome.get('log', '')}"
-            )
+    with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
+        for folder in graded:
+            student, topic = folder.parent.name, folder.name
+            try:
+                entered = gradebook.find_submission(topic, student)
+                executed = nbformat.read(folder / f"{topic}.ipynb", as_version=4)
+            except (MissingEntry, OSError, ValueError) as error:
+                raise Trouble(f"No feedback for {student}, {topic}: {error}") from error
+            record = load_record(course.records, topic, student)
+            write_page(course, entered, executed, notes_of(record))
     return len(graded)
+
+
+def notes_of(record: Record | None) -> list[str]:
+    """What stands above the points."""
+    return [] if record is None or record.sandboxed else [NO_SANDBOX]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import shutil
 import tempfile
@@ -13,15 +14,22 @@ from pathlib import Path
 from typing import cast
 
 import nbformat
-from nbformat import NotebookNode
-from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.apps import NbGraderAPI
-from nbgrader.utils import parse_utc
+from nbgrader.api import (
+    Comment,
+    Grade,
+    Gradebook,
+    MissingEntry,
+    Student,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
+from nbgrader.preprocessors import AssignLatePenalties
+from nbgrader.utils import compute_checksum, determine_grade, parse_utc
 from sqlalchemy.exc import SQLAlchemyError
 
-from autograder.build.release import generate, reason_in
-from autograder.course import Course, Trouble, parse_time
-from autograder.grading.records import record_path
+from autograder.build.release import generate
+from autograder.course import Course, Trouble, check_id, grade_id_of, parse_time
+from autograder.grading.records import Record, record_path
 from autograder.grading.submissions import TIMESTAMP_FILE, Submission, is_usable_name
 from autograder.nbgrader_hooks import grade_rows, write_csv
 
@@ -44,8 +52,10 @@ def enter_assignment(course: Course, topic: str) -> None:
             gradebook.update_or_create_assignment(topic, duedate=due)
 
 
-def is_entered(course: Course, submission: Submission) -> bool:
-    """Whether the gradebook has it, as submitted at the time that its timestamp says.
+def is_entered(
+    course: Course, gradebook: Gradebook, submission: Submission, record: Record
+) -> bool:
+    """Whether gradebook and folders have it, as the record and the submission's time say.
 
     Record, graded notebook and feedback are written in this order; where a run was killed in
     between, what lies behind is older than its origin, or missing.
@@ -61,17 +71,18 @@ def is_entered(course: Course, submission: Submission) -> bool:
     times = [path.stat().st_mtime_ns for path in made]
     if times != sorted(times):
         return False
-    with open_gradebook(course) as gradebook:
-        try:
-            entered = gradebook.find_submission(submission.topic, submission.student)
-        except MissingEntry:
-            return False
-        ungraded = any(
-            grade.auto_score is None and grade.cell.cell_type == "code"
-            for notebook in entered.notebooks
-            for grade in notebook.grades
-        )
-        return not ungraded and entered.timestamp == _timestamp(submission)
+    try:
+        entered = gradebook.find_submission(submission.topic, submission.student)
+    except MissingEntry:
+        return False
+    points = {check_id(name): given for name, given in record.points.items()}
+    scores = {
+        grade.name: grade.auto_score
+        for notebook in entered.notebooks
+        for grade in notebook.grades
+        if grade.cell.cell_type == "code"
+    }
+    return scores == points and entered.timestamp == _timestamp(submission)
 
 
 def _timestamp(submission: Submission) -> datetime | None:
@@ -87,40 +98,105 @@ def _timestamp(submission: Submission) -> datetime | None:
         return None
 
 
-def run_nbgrader(
-    course: Course, submission: Submission, notebook: NotebookNode, files: dict[str, bytes]
-) -> str:
-    """nbgrader's autograde and generate_feedback for one submission; what failed, or nothing.
+def enter(
+    course: Course,
+    gradebook: Gradebook,
+    submission: Submission,
+    record: Record,
+    files: dict[str, bytes],
+) -> SubmittedAssignment:
+    """Write what was judged where nbgrader looks for it; the gradebook's part is not committed.
 
-    nbgrader is handed a copy that holds the repaired notebook and plain files alone: it stumbles
-    over pipes, broken links and odd timestamps, and takes every time zone for UTC.
+    This is what nbgrader's autograde does after a notebook was run, without its nine times of
+    opening the database and its two dozen commits for each.
     """
-    config = course.config()
-    with tempfile.TemporaryDirectory(prefix="submission-") as folder:
-        copy = Path(folder) / submission.student / submission.topic
-        copy.mkdir(parents=True)
-        for name, data in files.items():
-            (copy / name).write_bytes(data)
-        nbformat.write(notebook, copy / submission.notebook.name)
-        handed_in = _timestamp(submission)
-        if handed_in is not None:
-            (copy / TIMESTAMP_FILE).write_text(f"{handed_in} UTC")
-        config.CourseDirectory.submitted_directory = folder
-        return _run_steps(NbGraderAPI(config=config), submission)
+    write_graded(course, submission, record, files)
+    entered = find_or_add(gradebook, submission)
+    entered.timestamp = _timestamp(submission)
+    (notebook,) = entered.notebooks
+    cells = {grade_id_of(cell): cell for cell in record.executed.cells if grade_id_of(cell)}
+    points = {check_id(name): given for name, given in record.points.items()}
+    for grade in notebook.grades:
+        cell = cells[grade.name]
+        if cell.cell_type == "code":
+            grade.auto_score = points.get(grade.name, 0.0)
+        else:
+            grade.auto_score, _ = determine_grade(cell)
+        grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
+    for comment in notebook.comments:
+        cell = cells.get(comment.name)
+        untouched = cell and cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
+        comment.auto_comment = "No response." if untouched else None
+    gradebook.db.flush()
+    gradebook.db.expire(entered)
+    gradebook.db.expire(notebook)
+    notebook.late_submission_penalty = _penalty(course, submission, entered, notebook)
+    gradebook.db.flush()
+    return entered
 
 
-def _run_steps(api: NbGraderAPI, submission: Submission) -> str:
-    for step in (api.autograde, api.generate_feedback):
-        outcome = step(submission.topic, submission.student, force=True)
-        if not outcome["success"]:
-            log = outcome.get("log", "") + outcome.get("error", "")
-            if "disk is full" in log or "No space left" in log:
-                raise OSError(errno.ENOSPC, "No space left on device")
-            return f"nbgrader failed: {reason_in(outcome)}"
-    return ""
+def write_graded(
+    course: Course, submission: Submission, record: Record, files: dict[str, bytes]
+) -> None:
+    """The graded notebook, with the files beside it, where formgrader shows it."""
+    folder = course.into / "autograded" / submission.student / submission.topic
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    handed_in = _timestamp(submission)
+    if handed_in is not None:
+        (folder / TIMESTAMP_FILE).write_text(f"{handed_in} UTC")
+    nbformat.write(record.executed, folder / submission.notebook.name)
 
 
-def withdraw(course: Course, submission: Submission) -> None:
+def find_or_add(gradebook: Gradebook, submission: Submission) -> SubmittedAssignment:
+    """Its row, with a row for each cell that is graded or may be commented."""
+    try:
+        found: SubmittedAssignment = gradebook.find_submission(submission.topic, submission.student)
+        return found
+    except MissingEntry:
+        pass
+    try:
+        student = gradebook.find_student(submission.student)
+    except MissingEntry:
+        student = Student(id=submission.student)
+        gradebook.db.add(student)
+    assignment = gradebook.find_assignment(submission.topic)
+    with gradebook.db.no_autoflush:
+        entered = SubmittedAssignment(assignment=assignment, student=student)
+        gradebook.db.add(entered)
+        for notebook in assignment.notebooks:
+            submitted = SubmittedNotebook(notebook=notebook, assignment=entered)
+            gradebook.db.add(submitted)
+            for cell in [*notebook.grade_cells, *notebook.task_cells]:
+                gradebook.db.add(Grade(cell_id=cell.id, notebook=submitted))
+            for cell in [*notebook.solution_cells, *notebook.task_cells]:
+                gradebook.db.add(Comment(cell_id=cell.id, notebook=submitted))
+    gradebook.db.flush()
+    gradebook.db.expire_all()
+    return entered
+
+
+def _penalty(
+    course: Course,
+    submission: Submission,
+    entered: SubmittedAssignment,
+    notebook: SubmittedNotebook,
+) -> float | None:
+    """What the course's plugin takes off for being late, at most all points."""
+    late = entered.total_seconds_late
+    if late <= 0:
+        return None
+    assigning = AssignLatePenalties(config=course.config())
+    assigning.init_plugin()
+    penalty = assigning.plugin_inst.late_submission_penalty(
+        submission.student, notebook.score, late
+    )
+    return None if penalty is None else max(0.0, min(float(penalty), notebook.score))
+
+
+def withdraw(course: Course, gradebook: Gradebook, submission: Submission) -> None:
     """Take away what an earlier, gradable version of a submission left."""
     if not is_usable_name(submission.student):
         return
@@ -128,11 +204,8 @@ def withdraw(course: Course, submission: Submission) -> None:
         shutil.rmtree(
             course.into / step / submission.student / submission.topic, ignore_errors=True
         )
-    with open_gradebook(course) as gradebook:
-        try:
-            gradebook.remove_submission(submission.topic, submission.student)
-        except MissingEntry:
-            return
+    with contextlib.suppress(MissingEntry):
+        gradebook.remove_submission(submission.topic, submission.student)
 
 
 @dataclass(frozen=True)
@@ -145,17 +218,16 @@ class Standing:
     late: timedelta
 
 
-def standing(course: Course, submission: Submission) -> Standing:
-    with open_gradebook(course) as gradebook:
-        entered = gradebook.find_submission(submission.topic, submission.student)
-        waiting = [
-            grade.max_score
-            for notebook in entered.notebooks
-            for grade in notebook.grades
-            if grade.needs_manual_grade and grade.manual_score is None
-        ]
-        late = timedelta(seconds=round(entered.total_seconds_late))
-        return Standing(entered.score, entered.max_score, sum(waiting), late)
+def standing(gradebook: Gradebook, submission: Submission) -> Standing:
+    entered = gradebook.find_submission(submission.topic, submission.student)
+    waiting = [
+        grade.max_score
+        for notebook in entered.notebooks
+        for grade in notebook.grades
+        if grade.needs_manual_grade and grade.manual_score is None
+    ]
+    late = timedelta(seconds=round(entered.total_seconds_late))
+    return Standing(entered.score, entered.max_score, sum(waiting), late)
 
 
 def write_grades(course: Course) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import secrets
+import threading
 import time
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -22,6 +23,7 @@ from autograder.course import GradingOptions
 from autograder.exercises import TOPICS
 from autograder.grading.submissions import hash_of_notebook
 from autograder.runner.notebook import RunLimits, run_notebook
+from autograder.student.cases import CaseSet
 from autograder.student.verdicts import Verdict
 
 FORMAT = 1
@@ -61,14 +63,16 @@ def make_record(
     files: dict[str, bytes],
     judge_hash: str,
     options: GradingOptions,
+    drawn: SecretCases | None = None,
 ) -> Record:
-    """Run a repaired notebook against fresh secret cases. Touches no database."""
+    """Run a repaired notebook against secret cases (fresh ones, unless some were drawn for this
+    run). Touches no database."""
     started = time.monotonic()
     hashes = (hash_of_notebook(notebook), hash_of_files(files), judge_hash)
-    seed = secrets.randbits(48)
+    seed, secret = (drawn or SecretCases()).of(topic)
     run = run_notebook(
         notebook,
-        build_cases(TOPICS[topic], seed),
+        secret,
         public_bytes(topic),
         RunLimits.of(options),
         files,
@@ -84,6 +88,22 @@ def make_record(
         sandboxed=options.sandbox,
         seconds=round(time.monotonic() - started, 2),
     )
+
+
+class SecretCases:
+    """The secret cases of one grading run: the same for all of a class, drawn anew in each run."""
+
+    def __init__(self) -> None:
+        self._drawn: dict[str, tuple[int, CaseSet]] = {}
+        self._lock = threading.Lock()
+
+    def of(self, topic: str) -> tuple[int, CaseSet]:
+        """The seed, and the cases that it gives."""
+        with self._lock:
+            if topic not in self._drawn:
+                seed = secrets.randbits(48)
+                self._drawn[topic] = seed, build_cases(TOPICS[topic], seed)
+            return self._drawn[topic]
 
 
 @cache

@@ -37,7 +37,6 @@ MODULES = (
     "ipykernel.kernelapp",
     "ipywidgets",
     "matplotlib.pyplot",
-    "matplotlib_inline.backend_inline",
     "torch.nn.functional",
 )
 LOOK_EVERY = 0.2  # seconds between two looks at what the kernels hold

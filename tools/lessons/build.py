@@ -13,20 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
-import latex2mathml.converter
 import nbformat
 from jinja2 import Environment, FileSystemLoader
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 from pygments.formatters import HtmlFormatter
 
+from autograder.build.formulas import with_formulas
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 WORDS_A_MINUTE = 220
 SECONDS_A_CELL = 12  # to look at what a cell shows
 
-CODE_SPAN = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
-FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$\n]+?)\$", re.DOTALL)
 ASSIGNMENT = re.compile(r"\.\./release/(\w+)/\1\.ipynb")
 LESSON = re.compile(r"\]\((\d\d_\w+)\.ipynb")
 FIGURE_TEXT = "*Figure (text alternative):*"
@@ -77,20 +76,6 @@ def as_html(notebook: NotebookNode) -> str:
 def control_note() -> NotebookNode:
     text = "<p class='note'>In JupyterLab this cell shows a control to play with.</p>"
     return nbformat.v4.new_output("display_data", {"text/html": text})
-
-
-def with_formulas(text: str) -> str:
-    """LaTeX between dollar signs as MathML; what stands in code stays."""
-
-    def convert(found: re.Match[str]) -> str:
-        latex, kind = found["block"] or found["inline"], "block" if found["block"] else "inline"
-        return latex2mathml.converter.convert(latex.strip(), display=kind)
-
-    pieces, end = [], 0
-    for code in CODE_SPAN.finditer(text):
-        pieces += [FORMULA.sub(convert, text[end : code.start()]), code[0]]
-        end = code.end()
-    return "".join([*pieces, FORMULA.sub(convert, text[end:])])
 
 
 def with_links(text: str) -> str:
