@@ -36,6 +36,7 @@ release: setup ## make what students get from source/
 
 # A real class is never graded into sample/ by default, because `make clean` removes that.
 grade: setup ## grade the sample class, or another: SUBMITTED=folder INTO=folder
+	@bash tools/need.sh bwrap bubblewrap "kernels run in a sandbox"
 	@if [ -z "$(SUBMITTED)" ]; then \
 	    $(bin)/autograder grade --sample --into "$(into)"; \
 	elif [ -z "$(INTO)" ]; then \
@@ -48,6 +49,7 @@ feedback: setup ## write the feedback of a graded class: the sample, or INTO=fol
 	@$(bin)/autograder feedback --into "$(into)"
 
 test: setup ## check style, format and types, run the tests and every lesson
+	@bash tools/need.sh bwrap bubblewrap "kernels run in a sandbox"
 	$(bin)/ruff check .
 	$(bin)/ruff format --check .
 	$(bin)/mypy autograder solutions

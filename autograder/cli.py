@@ -92,6 +92,10 @@ def grade(
     strict: Annotated[
         bool, typer.Option("--strict", help="Status 1 also where a submission could not be graded.")
     ] = False,
+    no_sandbox: Annotated[
+        bool,
+        typer.Option("--no-sandbox", help="Run students' code with your rights, and say so."),
+    ] = False,
     sample_class: Annotated[
         bool, typer.Option("--sample", help="Release, and grade the sample class (into sample/).")
     ] = False,
@@ -108,7 +112,7 @@ def grade(
             submitted = make_sample(root, into, chosen)
         course = Course.at(root, submitted, into)
         with ClassProgress() as progress:
-            results = grade_class(course, chosen, progress)
+            results = grade_class(course, chosen, progress, sandbox=not no_sandbox)
         print_table(results, course)
     bad = any(result.broken or (strict and not result.graded) for result in results)
     raise typer.Exit(1 if bad else 0)

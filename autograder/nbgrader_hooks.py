@@ -23,6 +23,7 @@ from autograder.grading.records import (
     save_record,
 )
 from autograder.grading.submissions import Submission, files_beside, hash_of_notebook, repair
+from autograder.runner.sandbox import require_sandbox
 from autograder.student.verdicts import Verdict
 
 Processed = tuple[NotebookNode, dict[str, Any]]
@@ -57,9 +58,12 @@ class JudgedExecute(NbGraderPreprocessor):
         files = files_beside(Submission(student, topic, course.submitted / student / topic))
         judge_hash = hash_of_judge(topic, read_notebook(course.release_notebook(topic)))
         record = load_record(records, topic, student)
-        if record and record.fits(hash_of_notebook(notebook), hash_of_files(files), judge_hash):
-            return record
         options = GradingOptions(config=self.config)
+        hashes = (hash_of_notebook(notebook), hash_of_files(files), judge_hash)
+        if record and record.fits(*hashes, options.sandbox):
+            return record
+        if options.sandbox:
+            require_sandbox()
         record = make_record(student, topic, notebook, files, judge_hash, options)
         save_record(records, record)
         return record

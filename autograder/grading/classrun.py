@@ -51,6 +51,7 @@ from autograder.grading.submissions import (
     repair,
     stray_entries,
 )
+from autograder.runner.sandbox import require_sandbox
 from autograder.student.cases import sound_text
 
 
@@ -67,6 +68,7 @@ class Result:
     ungradable: str = ""
     broken: str = ""  # grading itself failed, with this reason
     fresh: bool = True  # graded in this run
+    sandboxed: bool = True
 
     @property
     def graded(self) -> bool:
@@ -77,10 +79,12 @@ Outcome = TypeVar("Outcome")
 Progress = Callable[[Result, int, int], None]  # the result, how many are done, of how many
 
 
-def grade_class(course: Course, topics: list[str], progress: Progress) -> list[Result]:
+def grade_class(
+    course: Course, topics: list[str], progress: Progress, sandbox: bool = True
+) -> list[Result]:
     """Grade what is new or changed, write gradebook, feedback and grades.csv; all results, sorted.
 
-    Trouble where there is nothing to grade or nowhere to write.
+    Trouble where there is nothing to grade, nowhere to write, or no sandbox, unless it is waived.
     """
     logging.getLogger("traitlets").setLevel(logging.CRITICAL)  # nbgrader logs what we report
     warnings.filterwarnings("ignore", category=SAWarning, module="nbgrader")
@@ -92,6 +96,10 @@ def grade_class(course: Course, topics: list[str], progress: Progress) -> list[R
             f"There is nothing to grade in {course.submitted}: a submission is expected at "
             f"{course.submitted.name}/STUDENT/{topics[0]}/{topics[0]}.ipynb."
         )
+    options = course.options()
+    options.sandbox = options.sandbox and sandbox
+    if options.sandbox:
+        require_sandbox()
     with explained_errors(course):
         course.prepare()
         present = {item.topic for item in submissions}
@@ -99,7 +107,7 @@ def grade_class(course: Course, topics: list[str], progress: Progress) -> list[R
             if topic in present:
                 enter_assignment(course, topic)
         with open_gradebook(course) as gradebook:
-            results = _grade_all(course, gradebook, submissions, progress)
+            results = _grade_all(course, gradebook, submissions, options, progress)
         strays = stray_entries(course, TOPICS, topics)
         results += [Result(student, name, ungradable=why) for student, name, why in strays]
         write_grades(course)
@@ -136,9 +144,13 @@ COMMIT_EVERY = 1.0  # seconds: what a killed run did since then is entered again
 
 
 def _grade_all(
-    course: Course, gradebook: Gradebook, submissions: list[Submission], progress: Progress
+    course: Course,
+    gradebook: Gradebook,
+    submissions: list[Submission],
+    options: GradingOptions,
+    progress: Progress,
 ) -> list[Result]:
-    options, drawn = course.options(), SecretCases()
+    drawn = SecretCases()
     results: list[Result] = []
     committed = time.monotonic()
 
@@ -154,7 +166,7 @@ def _grade_all(
     try:
         running: dict[Future[Record], _Work] = {}
         for submission in submissions:
-            prepared = _guarded(_prepare, course, gradebook, submission)
+            prepared = _guarded(_prepare, course, gradebook, submission, options)
             if isinstance(prepared, Result):
                 done(prepared)
             elif prepared.record is not None:
@@ -178,7 +190,9 @@ def _as_they_end(running: Iterable[Future[Record]]) -> Iterable[Future[Record]]:
         yield from ended
 
 
-def _prepare(course: Course, gradebook: Gradebook, submission: Submission) -> Result | _Work:
+def _prepare(
+    course: Course, gradebook: Gradebook, submission: Submission, options: GradingOptions
+) -> Result | _Work:
     """Read and repair a submission, and look for its record; a result where it cannot be graded."""
     try:
         submitted = read_submission(submission)
@@ -190,7 +204,8 @@ def _prepare(course: Course, gradebook: Gradebook, submission: Submission) -> Re
     notebook, repairs = repair(submitted, release)
     judge_hash = hash_of_judge(submission.topic, release)
     record = load_record(course.records, submission.topic, submission.student)
-    if record and not record.fits(hash_of_notebook(notebook), hash_of_files(files), judge_hash):
+    hashes = (hash_of_notebook(notebook), hash_of_files(files), judge_hash)
+    if record and not record.fits(*hashes, options.sandbox):
         record = None
     return _Work(submission, notebook, files, judge_hash, repairs, record)
 
@@ -268,5 +283,6 @@ def _result(gradebook: Gradebook, submission: Submission, record: Record, fresh:
         max_points=entered.max_points,
         by_hand=entered.by_hand,
         notes=wrong + record.repairs + record.troubles + late,
+        sandboxed=record.sandboxed,
         fresh=fresh,
     )

@@ -50,10 +50,12 @@ class Record:
     def points(self) -> dict[str, float]:
         return {verdict.exercise: verdict.points for verdict in self.verdicts}
 
-    def fits(self, notebook_hash: str, files_hash: str, judge_hash: str) -> bool:
-        """Whether it would come out the same, but for the seed, if it were made again."""
+    def fits(self, notebook_hash: str, files_hash: str, judge_hash: str, sandbox: bool) -> bool:
+        """Whether it would come out the same, but for the seed, if it were made again; one that
+        was made without a sandbox does not stand for one with it."""
         mine = (self.notebook_hash, self.files_hash, self.judge_hash)
-        return mine == (notebook_hash, files_hash, judge_hash)
+        same = mine == (notebook_hash, files_hash, judge_hash)
+        return same and (self.sandboxed or not sandbox)
 
 
 def make_record(

@@ -87,4 +87,7 @@ def _closing_line(results: list[Result], course: Course) -> str:
     kept = sum(not result.fresh for result in results)
     parts = [f"{fresh} graded now", f"{kept} unchanged", f"{ungraded} not graded"]
     where = f"gradebook.db, feedback/ and grades.csv are in {course.into}"
-    return f"{', '.join(parts)}. {where}."
+    line = f"{', '.join(parts)}. {where}."
+    if not all(result.sandboxed for result in results):
+        line += "\nWithout a sandbox: what students wrote ran with your rights."
+    return line
