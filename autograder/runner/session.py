@@ -142,9 +142,6 @@ def examined(
     """Responses with what the judge can find out itself in place of what was said."""
     # Here, because answers are forked from a process that has imported this module, and must not
     # find the references in its memory.
-
-    # Here, because answers are forked from a process that has imported this module, and must not
-    # find the references in its memory.
     from autograder.exercises import TOPICS
 
     posed = next((item for item in TOPICS[topic].exercises if item.id == exercise), None)
