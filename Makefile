@@ -54,7 +54,7 @@ test: setup ## check style, format and types, run the tests and every lesson
 	$(bin)/ruff format --check .
 	$(bin)/mypy autograder solutions
 	$(bin)/python -m pytest -n 2
-	$(bin)/python -m pytest --nbval --nbval-current-env notebooks
+	$(bin)/python -m pytest --nbval --nbval-current-env -n 2 --dist loadfile notebooks
 
 bench: setup ## measure what the project claims about its speed
 	@$(bin)/python benchmarks/run.py

@@ -129,7 +129,7 @@ def test_the_lab_holds_lessons_and_releases_as_the_course_does(
     own_course: Course, tmp_path: Path
 ) -> None:
     place = prepare_lab(own_course.root, tmp_path / "student")
-    for path in (LESSON, RELEASE):
+    for path in (LESSON, RELEASE, Path("notebooks/figures.py")):
         assert (place / path).read_bytes() == (own_course.root / path).read_bytes()
     beside = {path.name for path in (place / RELEASE).parent.iterdir()}
     assert {"autograder_student.py", "public_cases.safetensors"} < beside

@@ -287,12 +287,13 @@ def model_cases(draw: Draw) -> Iterator[Posed]:
         )
         first = Posed(name, given, 1, setup=setup)
         yield first
+        if name.startswith("all"):
+            yield reversed_batch(first)
         at_most = once_more(first, f"{name}, max_len tokens", full)
         yield replace(at_most, traits=[FULL])
         too_many = {"tokens": draw.integers(0, arguments["vocab_size"], batch, longest + 1)}
         yield Posed(f"{name}, more than max_len tokens", too_many, setup=setup, raises=True)
         if name.startswith("all"):
-            yield reversed_batch(first)
             yield once_more(first, f"{name}, called again", again)
             yield once_more(first, f"{name}, called again with fewer tokens", fewer)
             yield once_more(first, f"{name}, in eval mode", evaluated, evaluating=True)
