@@ -295,10 +295,10 @@ def test_with_space_again_a_full_disk_has_cost_nothing(
 ) -> None:
     course = graded_class.copy(tmp_path, "birch", "cedar", "dogwood")
     course = replace(course, into=small_disk / "results")
-    shutil.copytree(tmp_path / "results" / "verdicts" / TOPIC, course.records / TOPIC)
-    for path in (course.records / TOPIC).iterdir():
-        if path.stem not in ("birch", "cedar", "dogwood"):
-            path.unlink()
+    (course.records / TOPIC).mkdir(parents=True)
+    for student in ("birch", "cedar", "dogwood"):
+        kept = tmp_path / "results" / "verdicts" / TOPIC / f"{student}.json"
+        shutil.copy(kept, course.records / TOPIC)
     seeds = [record_of(course, student).seed for student in ("birch", "cedar", "dogwood")]
     full = grade(autograder, course)
     assert full.returncode == 1

@@ -483,11 +483,17 @@ def test_a_record_is_loaded_as_it_was_saved(record: Record, tmp_path: Path) -> N
     save_record(tmp_path, record)
     loaded = load_record(tmp_path, TOPIC, "alder")
     assert loaded == record
-    assert loaded.fits("a", "b", "c")
-    assert not any(loaded.fits(*hashes) for hashes in ("xbc", "axc", "abx"))
+    assert loaded.fits("a", "b", "c", sandbox=True)
+    assert not any(loaded.fits(*hashes, sandbox=True) for hashes in ("xbc", "axc", "abx"))
     save_record(tmp_path, replace(record, seed=5))
     assert load_record(tmp_path, TOPIC, "alder") == replace(record, seed=5)
     assert os.listdir(tmp_path / TOPIC) == ["alder.json"]
+
+
+def test_a_record_without_a_sandbox_does_not_stand_for_one_with_it(record: Record) -> None:
+    record = replace(record, sandboxed=False)
+    assert record.fits("a", "b", "c", sandbox=False)
+    assert not record.fits("a", "b", "c", sandbox=True)
 
 
 def cut(data: str) -> str:

@@ -242,7 +242,9 @@ def be_a_kernel(request: dict[str, Any], judge: int) -> None:
     sys.argv = ["ipykernel", "-f", request["connection"]]
     from ipykernel.kernelapp import IPKernelApp
 
-    IPKernelApp.launch_instance(argv=["-f", request["connection"]])
+    # A history would be a database on a disk that may be full.
+    given = ["-f", request["connection"], "--HistoryManager.enabled=False"]
+    IPKernelApp.launch_instance(argv=given)
     os._exit(0)
 
 

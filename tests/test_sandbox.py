@@ -1,0 +1,243 @@
+"""What a kernel in the sandbox can see, reach and hold: asked from inside, through real kernels."""
+
+import json
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from nbformat.v4 import new_code_cell, new_notebook
+
+from autograder.course import GradingOptions, Trouble
+from autograder.grading.records import public_bytes
+from autograder.runner import sandbox
+from autograder.runner.kernels import the_nursery
+from autograder.runner.notebook import NotebookRun, RunLimits, run_notebook
+from autograder.runner.sandbox import Limits
+from autograder.student.cases import CaseSet
+
+TOPIC = "01_self_attention"
+SMALL = Limits(memory=2**30, disk=2**25, file=2**24, processes=40)
+Ask = Callable[..., object]
+
+
+def run_in_sandbox(
+    *cells: str, files: dict[str, bytes] | None = None, limits: RunLimits | None = None
+) -> NotebookRun:
+    notebook = new_notebook(cells=[new_code_cell(textwrap.dedent(cell)) for cell in cells])
+    cases = CaseSet.from_bytes(public_bytes(TOPIC))
+    limits = limits or RunLimits(cell=30, kernel=SMALL)
+    return run_notebook(notebook, cases, public_bytes(TOPIC), limits, files)
+
+
+def said_by(run: NotebookRun, cell: int = -1) -> str:
+    return "".join(output.get("text", "") for output in run.notebook.cells[cell].outputs)
+
+
+def ask(code: str, files: dict[str, bytes] | None = None) -> object:
+    """What the variable `answer` is at the end of the code, which runs in a kernel."""
+    run = run_in_sandbox(code + "\nimport json; print(json.dumps(answer))", files=files)
+    said = said_by(run)
+    assert said, run.notebook.cells[0].outputs
+    return json.loads(said.splitlines()[-1])
+
+
+# ---- what is there
+
+
+def test_nothing_of_the_graders_is_there() -> None:
+    places = [ROOT, ROOT / "solutions", ROOT / "source", Path.home() / ".ssh", Path("/etc/passwd")]
+    code = f"import os; answer = [os.path.exists(path) for path in {[str(p) for p in places[1:]]}]"
+    assert ask(code) == [False] * 4
+    assert ask("import os; answer = sorted(os.listdir('/proc'))") == []
+
+
+def test_no_reference_can_be_imported() -> None:
+    code = """
+import importlib
+answer = []
+for name in ("solutions", "autograder", "autograder.exercises"):
+    try:
+        importlib.import_module(name)
+        answer.append(name)
+    except ImportError:
+        pass
+"""
+    assert ask(code) == []
+
+
+def test_no_reference_is_in_the_memory_of_a_kernel() -> None:
+    names = ask("import sys; answer = sorted(sys.modules)")
+    assert isinstance(names, list)
+    assert "autograder_student" in names
+    assert not [name for name in names if name.startswith(("solutions", "autograder."))]
+
+
+def test_the_environment_says_nothing_of_the_graders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", "hunter2")
+    names = ask("import os; answer = sorted(os.environ)")
+    assert isinstance(names, list)
+    assert "SECRET_TOKEN" not in names
+    assert not [name for name in names if name.startswith(("SSH", "AWS", "SECRET"))]
+
+
+def test_there_is_no_network() -> None:
+    code = """
+import socket
+answer = []
+for place in (("127.0.0.1", 22), ("1.1.1.1", 53)):
+    try:
+        socket.create_connection(place, timeout=1)
+        answer.append(place)
+    except OSError:
+        pass
+"""
+    assert ask(code) == []
+
+
+def test_nothing_but_its_own_place_can_be_written() -> None:
+    code = """
+import os, sys
+answer = []
+places = ["/", "/usr", "/etc", "/grader", "/var/tmp", os.path.dirname(os.__file__), sys.prefix]
+for place in places:
+    try:
+        with open(os.path.join(place, "left-here"), "w") as file:
+            file.write("x")
+        answer.append(place)
+    except OSError:
+        pass
+open("mine.txt", "w").write("x")
+"""
+    assert ask(code) == []
+
+
+def test_a_kernel_sees_no_other() -> None:
+    """Neither its processes nor its folder, whichever of them began first."""
+    code = """
+import os
+here = os.path.dirname(os.getcwd())
+answer = [os.getpid(), os.listdir(os.path.dirname(here)) == [os.path.basename(here)]]
+"""
+    with the_nursery().box({"secret.txt": b"of another"}):
+        assert ask(code) == [1, True]
+
+
+def test_files_beside_the_notebook_are_copies_and_shadow_nothing() -> None:
+    code = """
+import os, torch, helper
+answer = [torch.__name__, "site-packages" in torch.__file__, helper.value, sorted(os.listdir())]
+"""
+    files = {"torch.py": b"raise SystemExit", "helper.py": b"value = 7\n"}
+    answer = ask(code, files)
+    assert isinstance(answer, list)
+    assert answer[:3] == ["torch", True, 7]
+    assert set(files) <= set(answer[3])
+
+
+def test_pictures_and_random_numbers_are_as_in_any_kernel() -> None:
+    cells = [
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()",
+        "import torch, random\nprint(torch.rand(1).item(), random.random())",
+    ]
+    first, second = run_in_sandbox(*cells), run_in_sandbox(*cells)
+    assert "image/png" in first.notebook.cells[0].outputs[0].data
+    assert said_by(first) != said_by(second), "each kernel has chance of its own"
+
+
+# ---- what it can hold
+
+
+def test_too_much_memory_is_an_error_and_nothing_worse() -> None:
+    run = run_in_sandbox("x = bytearray(3 * 2**30)", "print('still here')")
+    assert run.notebook.cells[0].outputs[0].ename == "MemoryError"
+    assert said_by(run) == "still here\n"
+
+
+def test_memory_is_counted_over_all_processes() -> None:
+    code = """
+    import os, time
+    for _ in range(6):
+        if os.fork() == 0:
+            held = bytearray(b"x" * (300 * 2**20))
+            time.sleep(60)
+    time.sleep(20)
+    """
+    run = run_in_sandbox(code, "print('on')")
+    assert run.troubles == ["the kernel ended in cell 1 (more than 1.0 GiB of memory)"]
+    assert said_by(run) == "on\n"
+
+
+def test_a_fork_bomb_ends_itself_alone() -> None:
+    code = """
+    import os
+    while True:
+        try:
+            os.fork()
+        except OSError:
+            pass
+    """
+    run = run_in_sandbox(code, "print('on')")
+    assert run.troubles
+    assert run.troubles[0].startswith("the kernel ended in cell 1")
+    assert said_by(run) == "on\n"
+
+
+def test_a_disk_that_is_full_is_an_error_of_the_notebook() -> None:
+    code = """
+    for number in range(8):
+        with open(f"file-{number}", "wb") as file:
+            file.write(b"x" * (15 * 2**20))
+    """
+    run = run_in_sandbox(code, "print('on')")
+    assert run.notebook.cells[0].outputs[0].ename == "OSError"
+    assert said_by(run) == "on\n"
+
+
+def test_a_flood_of_output_is_cut_off() -> None:
+    limits = RunLimits(cell=30, output=10_000, kernel=SMALL)
+    run = run_in_sandbox(
+        "for _ in range(2000):\n    print('x' * 1000)", "print('on')", limits=limits
+    )
+    assert len(said_by(run, 0)) < 30_000
+    assert "left out" in said_by(run, 0)
+    assert said_by(run) == "on\n"
+
+
+def test_what_a_cell_left_running_ends_with_the_kernel() -> None:
+    code = """
+    import subprocess, sys
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    """
+    run_in_sandbox(code)
+    nursery = the_nursery()
+    assert all(started.ended.is_set() for started in nursery.kernels.values())
+
+
+def test_a_notebook_has_an_end() -> None:
+    limits = RunLimits(cell=30, notebook=4, kernel=SMALL)
+    run = run_in_sandbox("import time", *["time.sleep(3)"] * 4, limits=limits)
+    assert "stopped after 4 s" in run.troubles[-1]
+
+
+# ---- where there is none
+
+
+def test_limits_are_set_in_the_configuration() -> None:
+    options = GradingOptions(memory_limit=2.0, process_limit=9, notebook_timeout=70)
+    limits = RunLimits.of(options)
+    assert limits.kernel is not None
+    assert (limits.kernel.memory, limits.kernel.processes, limits.notebook) == (2 * 2**30, 9, 70)
+    assert RunLimits.of(GradingOptions(sandbox=False)).kernel is None
+
+
+def test_without_bubblewrap_grading_refuses_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
+    sandbox.why_unavailable.cache_clear()
+    try:
+        with pytest.raises(Trouble, match=r"bubblewrap, which is missing\. Install it"):
+            sandbox.require_sandbox()
+    finally:
+        monkeypatch.undo()
+        sandbox.why_unavailable.cache_clear()
