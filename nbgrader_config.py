@@ -31,6 +31,12 @@ c.GradingOptions.due_dates = {
 }
 # c.GradingOptions.workers = 0           # notebooks run side by side; 0: the number of cores
 # c.GradingOptions.cell_timeout = 90.0   # seconds for one cell of a student's own
+# c.GradingOptions.notebook_timeout = 900.0   # seconds for a whole notebook
+# c.GradingOptions.memory_limit = 4.0    # GiB of a kernel, all its processes together
+# c.GradingOptions.disk_limit = 0.5      # GiB that a kernel may write
+# c.GradingOptions.process_limit = 64    # processes and threads of a kernel
+# c.GradingOptions.cpu_limit = 900.0     # seconds of CPU time for a whole notebook
+# c.GradingOptions.output_limit = 1_000_000   # characters that a cell may print
 
 # What a submission goes through: repaired against the release, run beside the judge, and the
 # judge's verdicts (not the notebook's outputs) written to the gradebook.

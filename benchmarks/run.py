@@ -31,8 +31,11 @@ from autograder.course import Course
 from autograder.exercises import TOPICS
 from autograder.grading.records import public_bytes
 from autograder.runner.answers import try_files
-from autograder.runner.notebook import run_notebook
+from autograder.runner.kernels import the_nursery
+from autograder.runner.notebook import RunLimits, run_notebook
+from autograder.runner.sandbox import Limits
 from autograder.sample import fill
+from autograder.student.cases import CaseSet
 
 ROOT = Path(__file__).resolve().parent.parent
 TOPIC = "01_self_attention"
@@ -92,6 +95,7 @@ def judged_or_plain() -> Measured:
     By turns, twice, and the better of each: the first kernel reads torch from the disk.
     """
     secret = build_cases(TOPICS[TOPIC], 1)
+    the_nursery().wait_until_warm()  # once for a whole class
     alike = {"env": {**os.environ, "OMP_NUM_THREADS": "1"}, "stderr": subprocess.DEVNULL}
     plain, judged = [], []
     for _ in range(2):
@@ -99,16 +103,18 @@ def judged_or_plain() -> Measured:
             resources = {"metadata": {"path": str(place)}}
             client = NotebookClient(notebook, resources=resources, allow_errors=True)
             plain.append(timed(partial(client.execute, **alike)))
-        judged.append(timed(partial(run_notebook, answered(), secret, public_bytes(TOPIC))))
-    ways = ("nbclient alone", "beside the judge")
-    return Measured("running a notebook", ways, (min(plain), min(judged)))
+        judged.append(timed(partial(graded, secret)))
+    ways = ("in a sandbox, beside the judge, warm", "nbclient alone, cold")
+    return Measured("running a notebook", ways, (min(judged), min(plain)))
 
 
 def two_workers_or_one() -> Measured:
-    """Submissions graded (cases built, notebook run and judged) side by side, or in turn."""
+    """Submissions graded (notebook run and judged) side by side, or in turn."""
+
+    secret = build_cases(TOPICS[TOPIC], 1)
 
     def grade(number: int) -> None:
-        run_notebook(answered(), build_cases(TOPICS[TOPIC], number), public_bytes(TOPIC))
+        graded(secret)
 
     def by(workers: int) -> float:
         with ThreadPoolExecutor(workers) as pool:
@@ -117,6 +123,11 @@ def two_workers_or_one() -> Measured:
 
     ways = ("two workers", "one worker")
     return Measured(f"a submission ({SUBMISSIONS} in all)", ways, (by(2), by(1)))
+
+
+def graded(secret: CaseSet) -> None:
+    limits = RunLimits(kernel=Limits())
+    run_notebook(answered(), secret, public_bytes(TOPIC), limits)
 
 
 def answered() -> NotebookNode:
