@@ -124,6 +124,30 @@ answer = [os.getpid(), os.listdir(os.path.dirname(here)) == [os.path.basename(he
         assert ask(code) == [1, True]
 
 
+def test_what_is_hidden_cannot_be_uncovered() -> None:
+    code = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+here = os.path.dirname(os.getcwd())
+boxes = os.path.dirname(here)
+
+def seen():
+    return [os.listdir(boxes) != [os.path.basename(here)], os.listdir("/proc") != []]
+
+answer = []
+for flags in (0, 2, 8):  # plain, MNT_DETACH, UMOUNT_NOFOLLOW
+    answer += [libc.umount2(boxes.encode(), flags), libc.umount2(b"/proc", flags)]
+answer += seen()
+if os.fork() == 0:  # in a user namespace of its own it has all rights, but over nothing of ours
+    libc.unshare(0x10000000 | 0x00020000)
+    libc.umount2(boxes.encode(), 2), libc.umount2(b"/proc", 2)
+    libc.mount(b"proc", b"/proc", b"proc", 0, None)
+    os._exit(any(seen()))
+answer += [os.waitstatus_to_exitcode(os.wait()[1])]
+"""
+    assert ask(code) == [-1] * 6 + [False, False, 0]
+
+
 def test_files_beside_the_notebook_are_copies_and_shadow_nothing() -> None:
     code = """
 import os, torch, helper

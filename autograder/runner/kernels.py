@@ -1,7 +1,7 @@
 """Warm kernels: forked in the sandbox from a process that has imported what they need.
 
-`WarmProvisioner` is how jupyter_client starts one. It is registered as the provisioner
-"autograder-warm", so that whatever starts kernels through jupyter_client can use it.
+`WarmProvisioner` is how jupyter_client starts one, for a `WarmKernelManager`, which nbclient is
+given as it would be any other manager.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
-from jupyter_client.provisioning import KernelProvisionerBase
+from jupyter_client.provisioning import KernelProvisionerBase, KernelProvisionerFactory
 
 from autograder.course import Trouble
 from autograder.runner import sandbox
@@ -33,6 +34,11 @@ from autograder.runner.sandbox import Limits
 KERNEL = "autograder"
 PROVISIONER = "autograder-warm"
 WARMING = 120.0  # seconds for the imports
+
+# Here, and not in the package's metadata: only our own manager can use it.
+KernelProvisionerFactory.provisioners[PROVISIONER] = EntryPoint(
+    PROVISIONER, f"{__name__}:WarmProvisioner", KernelProvisionerFactory.GROUP_NAME
+)
 
 
 @dataclass

@@ -25,6 +25,7 @@ import resource
 import select
 import signal
 import socket
+import struct
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +45,8 @@ CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND = 1, 2, 4, 32, 4096
 MS_REC, MS_PRIVATE = 16384, 1 << 18
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
+CAPABILITY_VERSION = 0x20080522
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -222,6 +224,7 @@ def be_a_kernel(request: dict[str, Any], judge: int) -> None:
     """In the kernel's process: hide the rest, set the limits, and run."""
     folder, limits = request["folder"], request["limits"]
     hide_the_rest(folder, limits["disk"])
+    give_up_rights()
     set_limits(limits)
     sink = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -272,6 +275,15 @@ def hide_the_rest(folder: str, disk: int) -> None:
     else:
         _mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, f"size={disk},mode=1777")
     _mount("tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV, "size=0,mode=555")
+
+
+def give_up_rights() -> None:
+    """Drop what made the namespaces, and could take away again what was put over the rest."""
+    for capability in range(64):
+        _libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails beyond the last one
+    _checked(_libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    header = struct.pack("Ii", CAPABILITY_VERSION, 0)
+    _checked(_libc.capset(header, struct.pack("6I", *[0] * 6)))
 
 
 def _read(path: str) -> bytes:
