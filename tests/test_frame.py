@@ -14,7 +14,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = {"setup", "lab", "release", "grade", "feedback", "test", "bench", "clean"}
+TARGETS = {"setup", "lab", "lessons", "release", "grade", "feedback", "test", "bench", "clean"}
 REAL_PYTHON = os.path.realpath(sys.executable)
 
 
