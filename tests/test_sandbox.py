@@ -170,6 +170,23 @@ def test_pictures_and_random_numbers_are_as_in_any_kernel() -> None:
     assert said_by(first) != said_by(second), "each kernel has chance of its own"
 
 
+def test_many_large_pictures_are_drawn_by_one_kernel() -> None:
+    """They are sent by threads, through descriptors that nothing else may close."""
+    draw = """
+    import gc, torch
+    import matplotlib.pyplot as plt
+    fig, axes = plt.subplots(1, 3, figsize=(13, 5), layout="constrained")
+    for ax in axes:
+        fig.colorbar(ax.imshow(torch.rand(40, 40)), ax=ax)
+        ax.set(title="$x^2$", xlabel="a", ylabel="b")
+    plt.show()
+    gc.collect()
+    """
+    run = run_in_sandbox(*[draw] * 12)
+    assert run.troubles == []
+    assert all("image/png" in cell.outputs[0].data for cell in run.notebook.cells)
+
+
 # ---- what it can hold
 
 

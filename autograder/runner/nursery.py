@@ -94,11 +94,13 @@ class Nursery:
         self.line = line
         self.kernels: dict[str, Kernel] = {}
         self.waiting = b""
+        self.own: list[int] = []  # descriptors that no kernel is to have
 
     def serve(self) -> None:
         self.report(ready=True)
         wake, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         watched: list[int] = [self.line.fileno(), wake]
+        self.own = [wake, waker]
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         while True:
@@ -136,7 +138,8 @@ class Nursery:
         keeper = os.fork()
         if keeper == 0:
             try:
-                os.close(reading)
+                for descriptor in (reading, *self.own):
+                    os.close(descriptor)
                 keep(request, judge, writing)
             finally:
                 os._exit(1)
@@ -230,7 +233,9 @@ def be_a_kernel(request: dict[str, Any], judge: int) -> None:
     for descriptor in (0, 1, 2):
         os.dup2(sink, descriptor)
     os.dup2(judge, LINE)
-    os.closerange(LINE + 1, 4096)
+    # By name alone: others belong to objects that were forked along, an open font for one, and
+    # would be closed by them once more when their numbers are somebody else's.
+    os.close(judge)
     os.set_inheritable(LINE, False)
     work = os.path.join(folder, "work")
     os.chdir(work)
