@@ -22,10 +22,9 @@ from nbconvert.exporters import HTMLExporter, TemplateExporter
 from nbconvert.filters import Highlight2HTML, markdown2html_mistune, strip_ansi
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment, SubmittedNotebook
-from pygments.formatters import HtmlFormatter
 from traitlets import default
 
-from autograder.build.formulas import with_formulas
+from autograder.build.webpage import code_colours, with_formulas
 from autograder.course import Course, Trouble, grade_id_of
 from autograder.grading.records import Record, load_record
 from autograder.student.verdicts import points_text
@@ -81,12 +80,7 @@ class FeedbackExporter(HTMLExporter):
 
 @lru_cache
 def page_style() -> str:
-    light, dark = (
-        HtmlFormatter(style=style).get_style_defs(".highlight")
-        for style in ("default", "github-dark")
-    )
-    own = (PAGES / "feedback.css").read_text(encoding="utf-8")
-    return f"{own}\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
+    return (PAGES / "feedback.css").read_text(encoding="utf-8") + code_colours()
 
 
 # Most cells of a class are the same in all its notebooks.

@@ -76,7 +76,7 @@ def why_unavailable() -> str:
     return (
         f"bubblewrap cannot make a sandbox on this machine ({said[-1] if said else 'no reason'}). "
         "User namespaces may be switched off (sysctl kernel.unprivileged_userns_clone=1, "
-        "kernel.apparmor_restrict_unprivileged_userns=0); `autograder doctor` says more."
+        "kernel.apparmor_restrict_unprivileged_userns=0)."
     )
 
 

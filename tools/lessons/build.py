@@ -17,9 +17,8 @@ import nbformat
 from jinja2 import Environment, FileSystemLoader
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
-from pygments.formatters import HtmlFormatter
 
-from autograder.build.formulas import with_formulas
+from autograder.build.webpage import code_colours, with_formulas
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -108,15 +107,6 @@ def pack(folder: Path, target: Path) -> None:
         for path in sorted(folder.glob("*")):
             if path.is_file():
                 archive.write(path, path.relative_to(folder.parent))
-
-
-def code_colours() -> str:
-    """Pygments' colours, for a light page and for a dark one."""
-    light, dark = (
-        HtmlFormatter(style=style).get_style_defs(".highlight")
-        for style in ("default", "github-dark")
-    )
-    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
 
 def main() -> None:

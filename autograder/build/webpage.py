@@ -1,4 +1,4 @@
-"""Formulas of notebooks as MathML, which browsers show by themselves."""
+"""What lessons and feedback have in common as web pages: formulas as MathML, colours of code."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 import latex2mathml.converter
+from pygments.formatters import HtmlFormatter
 
 CODE_SPAN = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$\n]+?)\$", re.DOTALL)
@@ -27,3 +28,12 @@ def with_formulas(text: str, place: Callable[[str], str] = str) -> str:
         pieces += [FORMULA.sub(convert, text[end : code.start()]), code[0]]
         end = code.end()
     return "".join([*pieces, FORMULA.sub(convert, text[end:])])
+
+
+def code_colours() -> str:
+    """Pygments' colours as CSS, for a light page and for a dark one."""
+    light, dark = (
+        HtmlFormatter(style=style).get_style_defs(".highlight")
+        for style in ("default", "github-dark")
+    )
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
