@@ -49,6 +49,11 @@ class GradingOptions(Configurable):
     cell_timeout = Float(
         90.0, help="Seconds for a cell of the student's own; a check has its own limits."
     ).tag(config=True)
+    exercise_timeout = Float(
+        0.0,
+        help="Seconds that the answers to one exercise may take on the secret cases; 0: as long as "
+        "the exercise allows, which is known to suffice on a busy machine.",
+    ).tag(config=True)
 
 
 def check_id(exercise: str) -> str:
@@ -60,6 +65,12 @@ def grade_id_of(cell: NotebookNode) -> str:
     """nbgrader's name of a cell, empty for a cell that is the student's own."""
     given = cell.metadata.get("nbgrader", {})
     return str(given.get("grade_id", "")) if isinstance(given, dict) else ""
+
+
+def is_locked(cell: NotebookNode) -> bool:
+    """Whether a cell of the assignment is not for students to change."""
+    given = cell.metadata.get("nbgrader", {})
+    return bool(given.get("locked")) or bool(given.get("grade") and not given.get("solution"))
 
 
 def parse_time(text: str) -> datetime:
@@ -83,11 +94,15 @@ def course_root() -> Path:
 
 @dataclass(frozen=True)
 class Course:
-    """The folders of a course. Results go to `into`, by default the root itself."""
+    """The folders of a course. Results go to `into`, by default the root itself.
+
+    In a rehearsal `into` is a place for the time being, and `records_at` the records that count.
+    """
 
     root: Path
     submitted: Path
     into: Path
+    records_at: Path | None = None
 
     @classmethod
     def at(cls, root: Path, submitted: Path | None = None, into: Path | None = None) -> Course:
@@ -100,7 +115,11 @@ class Course:
 
     @property
     def records(self) -> Path:
-        return self.into / "verdicts"
+        return self.records_at or self.into / "verdicts"
+
+    @property
+    def rehearses(self) -> bool:
+        return self.records_at is not None
 
     def source_notebook(self, topic: str) -> Path:
         return self.root / "source" / topic / f"{topic}.ipynb"

@@ -14,15 +14,10 @@ from traitlets import Unicode
 
 from autograder.build.release import read_notebook
 from autograder.course import Course, GradingOptions, check_id
-from autograder.grading.records import (
-    Record,
-    hash_of_files,
-    hash_of_judge,
-    load_record,
-    make_record,
-    save_record,
-)
-from autograder.grading.submissions import Submission, files_beside, hash_of_notebook, repair
+from autograder.grading.hashes import Hashes
+from autograder.grading.judging import limits_of, make_record
+from autograder.grading.records import Record, load_record, save_record
+from autograder.grading.submissions import Submission, files_beside, repair
 from autograder.runner.sandbox import require_sandbox
 from autograder.student.verdicts import Verdict
 
@@ -55,16 +50,19 @@ class JudgedExecute(NbGraderPreprocessor):
     def _record(self, notebook: NotebookNode, student: str, topic: str) -> Record:
         course = _course(self)
         records = course.root / self.records
-        files = files_beside(Submission(student, topic, course.submitted / student / topic))
-        judge_hash = hash_of_judge(topic, read_notebook(course.release_notebook(topic)))
-        record = load_record(records, topic, student)
+        submission = Submission(student, topic, course.submitted / student / topic)
+        files, refused = files_beside(submission)
+        for note in refused:
+            self.log.warning(note)
+        release = read_notebook(course.release_notebook(topic))
+        hashes = Hashes.of(topic, notebook, files, release)
         options = GradingOptions(config=self.config)
-        hashes = (hash_of_notebook(notebook), hash_of_files(files), judge_hash)
-        if record and record.fits(*hashes, options.sandbox):
+        record = load_record(records, topic, student)
+        if record and record.fits(hashes, options.sandbox, limits_of(options)):
             return record
         if options.sandbox:
             require_sandbox()
-        record = make_record(student, topic, notebook, files, judge_hash, options)
+        record = make_record(student, topic, notebook, files, hashes, options)
         save_record(records, record)
         return record
 

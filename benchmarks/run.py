@@ -29,7 +29,7 @@ from autograder.build.cases import build_cases
 from autograder.build.release import read_notebook
 from autograder.course import Course
 from autograder.exercises import TOPICS
-from autograder.grading.records import public_bytes
+from autograder.grading.judging import public_bytes
 from autograder.runner.answers import try_files
 from autograder.runner.kernels import the_nursery
 from autograder.runner.notebook import RunLimits, run_notebook

@@ -34,7 +34,9 @@ from autograder.build.release import build_release, read_notebook
 from autograder.course import Course, Trouble, check_id, grade_id_of
 from autograder.exercises import TOPICS
 from autograder.grading.classrun import Result, grade_class
-from autograder.grading.records import Record, load_record, public_bytes
+from autograder.grading.hashes import Hashes
+from autograder.grading.judging import public_bytes
+from autograder.grading.records import Record, load_record
 from autograder.grading.table import ClassProgress, print_table
 from autograder.runner.notebook import NotebookRun, RunLimits, run_notebook
 from autograder.runner.sandbox import Limits
@@ -162,7 +164,8 @@ def test_feedback_holds_no_secret(graded_class: GradedClass) -> None:
 
 def test_a_record_says_all_that_judging_again_needs(graded_class: GradedClass) -> None:
     record = record_of(graded_class.course, "cedar")
-    for given in (record.notebook_hash, record.files_hash, record.judge_hash):
+    hashes = record.hashes
+    for given in (hashes.notebook, hashes.files, hashes.run, hashes.judge, record.cases_hash):
         assert len(given) == 64
     seeds = {record_of(graded_class.course, student).seed for student in GRADED}
     assert len(seeds) == 1, "a class has the same cases, drawn for this run"
@@ -320,15 +323,14 @@ def canned(
     topic: str,
     notebook: NotebookNode,
     files: dict[str, bytes],
-    judge_hash: str,
+    hashes: Hashes,
     *given: object,
 ) -> Record:
     """A record in which everything passed."""
     verdicts = [
         Verdict(name, "passed", most, most, None, "3 of 3") for name, most in EXERCISES.items()
     ]
-    hashes = (classrun.hash_of_notebook(notebook), classrun.hash_of_files(files), judge_hash)
-    return Record(student, topic, *hashes, 7, verdicts, notebook)
+    return Record(student, topic, hashes, 7, verdicts, notebook)
 
 
 @pytest.fixture

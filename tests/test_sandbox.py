@@ -10,7 +10,7 @@ from conftest import ROOT
 from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.course import GradingOptions, Trouble
-from autograder.grading.records import public_bytes
+from autograder.grading.judging import public_bytes
 from autograder.runner import sandbox
 from autograder.runner.kernels import the_nursery
 from autograder.runner.notebook import NotebookRun, RunLimits, run_notebook

@@ -17,17 +17,11 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from nbgrader.nbgraderformat import MetadataValidator
 
-import autograder.grading.records as records
+import autograder.grading.hashes as hashing
 from autograder.course import Course, check_id, grade_id_of
 from autograder.exercises import TOPICS
-from autograder.grading.records import (
-    Record,
-    hash_of_files,
-    hash_of_judge,
-    load_record,
-    record_path,
-    save_record,
-)
+from autograder.grading.hashes import Hashes, hash_of_files, hash_of_judge
+from autograder.grading.records import Record, load_record, record_path, save_record
 from autograder.grading.submissions import (
     LARGEST_FILE,
     Submission,
@@ -408,7 +402,17 @@ def test_plain_files_come_along_and_links_do_not(submission: Submission, tmp_pat
     (submission.folder / "folder").mkdir()
     (submission.folder / "link").symlink_to(tmp_path / "gradebook.db")
     huge(submission.folder / "huge")
-    assert files_beside(submission) == {"data.csv": b"1,2"}
+    os.mkfifo(submission.folder / "pipe")
+    (submission.folder / "\udcff").write_text("")
+    files, refused = files_beside(submission)
+    assert files == {"data.csv": b"1,2"}
+    assert refused == [
+        "folder was left out: it is a folder",
+        "huge was left out: it has more than 20 MiB",
+        "link was left out: it is a symbolic link",
+        "pipe was left out: it is no plain file",
+        "'?' was left out: its name cannot be printed",
+    ]
 
 
 # ---- hashes
@@ -438,13 +442,13 @@ def test_the_hash_of_files_tells_names_and_bytes_apart() -> None:
 def test_the_hash_of_the_judge_follows_its_code(
     release: NotebookNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    package = Path(records.autograder.__file__).parent
+    package = Path(hashing.autograder.__file__).parent
     shutil.copytree(package, tmp_path / "autograder")
-    monkeypatch.setattr(records.autograder, "__file__", str(tmp_path / "autograder/__init__.py"))
+    monkeypatch.setattr(hashing.autograder, "__file__", str(tmp_path / "autograder/__init__.py"))
     before = hash_of_judge(TOPIC, release)
-    shutil.copytree(Path(records.solutions.__file__).parent, tmp_path / "a" / "solutions")
+    shutil.copytree(Path(hashing.solutions.__file__).parent, tmp_path / "a" / "solutions")
     init = str(tmp_path / "a" / "solutions" / "__init__.py")
-    monkeypatch.setattr(records.solutions, "__file__", init)
+    monkeypatch.setattr(hashing.solutions, "__file__", init)
     assert hash_of_judge(TOPIC, release) == before, "wherever the packages lie"
     for name in ("student/judge.py", "exercises/self_attention.py", "runner/session.py"):
         file = tmp_path / "autograder" / name
@@ -467,9 +471,7 @@ def record(filled: NotebookNode) -> Record:
     return Record(
         student="alder",
         topic=TOPIC,
-        notebook_hash="a",
-        files_hash="b",
-        judge_hash="c",
+        hashes=Hashes("a", "b", "c", "d"),
         seed=2**47,
         verdicts=[Verdict("softmax", "failed", 0.0, 3.0, "unstable", "exp(89) ✘")],
         executed=filled,
@@ -483,8 +485,11 @@ def test_a_record_is_loaded_as_it_was_saved(record: Record, tmp_path: Path) -> N
     save_record(tmp_path, record)
     loaded = load_record(tmp_path, TOPIC, "alder")
     assert loaded == record
-    assert loaded.fits("a", "b", "c", sandbox=True)
-    assert not any(loaded.fits(*hashes, sandbox=True) for hashes in ("xbc", "axc", "abx"))
+    assert loaded.fits(Hashes(*"abcd"), sandbox=True)
+    others = ("xbcd", "axcd", "abxd", "abcx")
+    assert not any(loaded.fits(Hashes(*hashes), sandbox=True) for hashes in others)
+    again = [loaded.can_be_judged_again(Hashes(*hashes), sandbox=True) for hashes in others]
+    assert again == [False, False, False, True]
     save_record(tmp_path, replace(record, seed=5))
     assert load_record(tmp_path, TOPIC, "alder") == replace(record, seed=5)
     assert os.listdir(tmp_path / TOPIC) == ["alder.json"]
@@ -492,8 +497,15 @@ def test_a_record_is_loaded_as_it_was_saved(record: Record, tmp_path: Path) -> N
 
 def test_a_record_without_a_sandbox_does_not_stand_for_one_with_it(record: Record) -> None:
     record = replace(record, sandboxed=False)
-    assert record.fits("a", "b", "c", sandbox=False)
-    assert not record.fits("a", "b", "c", sandbox=True)
+    assert record.fits(record.hashes, sandbox=False)
+    assert not record.fits(record.hashes, sandbox=True)
+
+
+def test_a_record_that_met_a_limit_does_not_stand_for_one_under_others(record: Record) -> None:
+    record = replace(record, limits={"cell": 5.0}, met_limit=True)
+    assert record.fits(record.hashes, True, {"cell": 5.0})
+    assert not record.fits(record.hashes, True, {"cell": 9.0})
+    assert replace(record, met_limit=False).fits(record.hashes, True, {"cell": 9.0})
 
 
 def cut(data: str) -> str:

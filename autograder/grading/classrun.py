@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from nbformat import NotebookNode
@@ -32,25 +32,25 @@ from autograder.grading.gradebook import (
     withdraw,
     write_grades,
 )
-from autograder.grading.records import (
-    Record,
+from autograder.grading.hashes import Hashes
+from autograder.grading.judging import (
     SecretCases,
-    hash_of_files,
-    hash_of_judge,
-    load_record,
+    find_record,
+    judge_again,
+    limits_of,
     make_record,
-    save_record,
 )
+from autograder.grading.records import PROPOSED, Record, adopt_proposed, save_record
 from autograder.grading.submissions import (
     Submission,
     Ungradable,
     files_beside,
     find_submissions,
-    hash_of_notebook,
     read_submission,
     repair,
     stray_entries,
 )
+from autograder.runner.flags import Flag
 from autograder.runner.sandbox import require_sandbox
 from autograder.student.cases import sound_text
 
@@ -67,7 +67,9 @@ class Result:
     notes: list[str] = field(default_factory=list)
     ungradable: str = ""
     broken: str = ""  # grading itself failed, with this reason
+    flags: list[Flag] = field(default_factory=list)
     fresh: bool = True  # graded in this run
+    judged_again: bool = False  # in this run, from the answers of an earlier one
     sandboxed: bool = True
 
     @property
@@ -116,28 +118,38 @@ def grade_class(
 
 @dataclass(frozen=True)
 class _Work:
-    """A submission, repaired; with the record of just that, where there is one."""
+    """A submission, repaired; with a record of just that, or one that can be judged again, where
+    there is one."""
 
     submission: Submission
     notebook: NotebookNode
     files: dict[str, bytes]
-    judge_hash: str
+    hashes: Hashes
     repairs: list[str]
-    record: Record | None
+    record: Record | None = None
+    proposed: bool = False  # the record: no gradebook knows of it yet
+    earlier: Record | None = None
 
-    def do(self, options: GradingOptions, drawn: SecretCases) -> Record:
+    def do(self, options: GradingOptions, drawn: SecretCases) -> tuple[Record, bool]:
+        """Its record, and whether that is from an earlier run's answers."""
         given = self.submission
+        record = None
+        if self.earlier is not None:
+            cases = drawn.of(given.topic, self.earlier.seed)
+            record = judge_again(self.earlier, cases, self.hashes)
+        if record is not None:
+            return replace(record, repairs=self.repairs), True
         record = make_record(
             given.student,
             given.topic,
             deepcopy(self.notebook),
             self.files,
-            self.judge_hash,
+            self.hashes,
             options,
             drawn,
         )
         record.repairs = self.repairs
-        return record
+        return record, False
 
 
 COMMIT_EVERY = 1.0  # seconds: what a killed run did since then is entered again from its records
@@ -164,14 +176,13 @@ def _grade_all(
 
     pool = ThreadPoolExecutor(options.workers or os.cpu_count() or 1)
     try:
-        running: dict[Future[Record], _Work] = {}
+        running: dict[Future[tuple[Record, bool]], _Work] = {}
         for submission in submissions:
             prepared = _guarded(_prepare, course, gradebook, submission, options)
             if isinstance(prepared, Result):
                 done(prepared)
             elif prepared.record is not None:
-                record = prepared.record
-                done(_guarded(_enter, course, gradebook, submission, prepared, record, False))
+                done(_guarded(_enter_kept, course, gradebook, submission, prepared))
             else:
                 running[pool.submit(prepared.do, options, drawn)] = prepared
         for future in _as_they_end(running):
@@ -183,7 +194,7 @@ def _grade_all(
     return results
 
 
-def _as_they_end(running: Iterable[Future[Record]]) -> Iterable[Future[Record]]:
+def _as_they_end(running: Iterable[Future[Outcome]]) -> Iterable[Future[Outcome]]:
     waiting = set(running)
     while waiting:
         ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
@@ -196,18 +207,26 @@ def _prepare(
     """Read and repair a submission, and look for its record; a result where it cannot be graded."""
     try:
         submitted = read_submission(submission)
-        files = files_beside(submission)
+        files, refused = files_beside(submission)
     except Ungradable as reason:
         withdraw(course, gradebook, submission)
         return Result(sound_text(submission.student), submission.topic, ungradable=str(reason))
     release = read_notebook(course.release_notebook(submission.topic))
     notebook, repairs = repair(submitted, release)
-    judge_hash = hash_of_judge(submission.topic, release)
-    record = load_record(course.records, submission.topic, submission.student)
-    hashes = (hash_of_notebook(notebook), hash_of_files(files), judge_hash)
-    if record and not record.fits(*hashes, options.sandbox):
-        record = None
-    return _Work(submission, notebook, files, judge_hash, repairs, record)
+    hashes = Hashes.of(submission.topic, notebook, files, release)
+    work = _Work(submission, notebook, files, hashes, repairs + refused)
+    named, limits = (submission.topic, submission.student), limits_of(options)
+    record, proposed = find_record(
+        course.records, *named, lambda record: record.fits(hashes, options.sandbox, limits)
+    )
+    if record is not None:
+        return replace(work, record=record, proposed=proposed)
+    earlier, _ = find_record(
+        course.records,
+        *named,
+        lambda record: record.can_be_judged_again(hashes, options.sandbox, limits),
+    )
+    return replace(work, earlier=earlier)
 
 
 def _guarded(
@@ -241,11 +260,21 @@ def _finish(
     gradebook: Gradebook,
     submission: Submission,
     work: _Work,
-    future: Future[Record],
+    future: Future[tuple[Record, bool]],
 ) -> Result:
-    record = future.result()
-    save_record(course.records, record)
-    return _enter(course, gradebook, submission, work, record, fresh=True)
+    record, judged_again = future.result()
+    save_record(course.records / PROPOSED if course.rehearses else course.records, record)
+    result = _enter(course, gradebook, submission, work, record, fresh=True)
+    return replace(result, fresh=not judged_again, judged_again=judged_again)
+
+
+def _enter_kept(
+    course: Course, gradebook: Gradebook, submission: Submission, work: _Work
+) -> Result:
+    assert work.record is not None
+    if work.proposed and not course.rehearses:
+        adopt_proposed(course.records, work.record)
+    return _enter(course, gradebook, submission, work, work.record, fresh=False)
 
 
 def _enter(
@@ -283,6 +312,7 @@ def _result(gradebook: Gradebook, submission: Submission, record: Record, fresh:
         max_points=entered.max_points,
         by_hand=entered.by_hand,
         notes=wrong + record.repairs + record.troubles + late,
+        flags=record.flags,
         sandboxed=record.sandboxed,
         fresh=fresh,
     )

@@ -1,116 +1,91 @@
-"""Verdict records: one JSON file a submission, from which its scores follow."""
+"""Verdict records: one JSON file a submission, from which its scores can be computed again."""
 
 from __future__ import annotations
 
-import hashlib
+import base64
 import json
 import os
-import secrets
-import threading
-import time
+import zlib
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 import nbformat
-import torch
 from nbformat import NotebookNode
 
-import autograder
-import solutions
-from autograder.build.cases import build_cases, build_public_cases
-from autograder.course import GradingOptions
-from autograder.exercises import TOPICS
-from autograder.grading.submissions import hash_of_notebook
-from autograder.runner.notebook import RunLimits, run_notebook
-from autograder.student.cases import CaseSet
+from autograder.grading.hashes import Hashes
+from autograder.runner.flags import Flag
+from autograder.runner.session import CaseVerdict
+from autograder.student.cases import Response, parse_response, to_data
+from autograder.student.tensors import MalformedData, pack, unpack
 from autograder.student.verdicts import Verdict
 
-FORMAT = 1
+FORMAT = 2
+PROPOSED = "proposed"  # the folder for records that no gradebook knows of yet
 
 
 @dataclass
 class Record:
-    """How one submission was judged: the hashes of what went in, the seed, what came out."""
+    """How one submission was judged: what went in, what it answered, what came out.
+
+    `answers` are all responses to the cases that `seed` gives, packed; `cases` the verdict on each
+    of them with its time. Times are in seconds, `graded_at` is ISO 8601 in UTC.
+    """
 
     student: str
     topic: str
-    notebook_hash: str  # of the repaired notebook
-    files_hash: str  # of the files beside it
-    judge_hash: str  # of the code, the cases' making and the assignment
+    hashes: Hashes
     seed: int
     verdicts: list[Verdict]
     executed: NotebookNode
+    questions_hash: str = ""
+    cases_hash: str = ""
+    answers: str = ""
+    cases: dict[str, list[CaseVerdict]] = field(default_factory=dict)
     repairs: list[str] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
+    flags: list[Flag] = field(default_factory=list)
+    limits: dict[str, float] = field(default_factory=dict)  # in force
+    met_limit: bool = False
     sandboxed: bool = True
     seconds: float = 0.0
+    graded_at: str = ""
 
     @property
     def points(self) -> dict[str, float]:
         return {verdict.exercise: verdict.points for verdict in self.verdicts}
 
-    def fits(self, notebook_hash: str, files_hash: str, judge_hash: str, sandbox: bool) -> bool:
-        """Whether it would come out the same, but for the seed, if it were made again; one that
-        was made without a sandbox does not stand for one with it."""
-        mine = (self.notebook_hash, self.files_hash, self.judge_hash)
-        same = mine == (notebook_hash, files_hash, judge_hash)
-        return same and (self.sandboxed or not sandbox)
+    @property
+    def responses(self) -> dict[str, list[Response]]:
+        """The answers; MalformedData where they cannot be read."""
+        try:
+            raw = unpack(zlib.decompress(base64.b64decode(self.answers)))
+        except (ValueError, zlib.error) as error:
+            raise MalformedData(f"the answers cannot be read ({error})") from error
+        return {name: [parse_response(item) for item in given] for name, given in raw.items()}
+
+    def fits(self, hashes: Hashes, sandbox: bool, limits: dict[str, float] | None = None) -> bool:
+        """Whether it would come out the same, but for the seed, if it were made again."""
+        return self.hashes == hashes and self._stands(sandbox, limits)
+
+    def can_be_judged_again(
+        self, hashes: Hashes, sandbox: bool, limits: dict[str, float] | None = None
+    ) -> bool:
+        """Whether its answers would be the same if the notebook were run again, should the
+        questions be, while the verdicts on them may be others."""
+        mine, theirs = self.hashes, hashes
+        same = (mine.notebook, mine.files, mine.run) == (theirs.notebook, theirs.files, theirs.run)
+        return same and mine.judge != theirs.judge and self._stands(sandbox, limits)
+
+    def _stands(self, sandbox: bool, limits: dict[str, float] | None) -> bool:
+        """One that was made without a sandbox does not stand for one with it, nor one that met a
+        limit for one under other limits."""
+        limited_otherwise = self.met_limit and limits is not None and limits != self.limits
+        return (self.sandboxed or not sandbox) and not limited_otherwise
 
 
-def make_record(
-    student: str,
-    topic: str,
-    notebook: NotebookNode,
-    files: dict[str, bytes],
-    judge_hash: str,
-    options: GradingOptions,
-    drawn: SecretCases | None = None,
-) -> Record:
-    """Run a repaired notebook against secret cases (fresh ones, unless some were drawn for this
-    run). Touches no database."""
-    started = time.monotonic()
-    hashes = (hash_of_notebook(notebook), hash_of_files(files), judge_hash)
-    seed, secret = (drawn or SecretCases()).of(topic)
-    run = run_notebook(
-        notebook,
-        secret,
-        public_bytes(topic),
-        RunLimits.of(options),
-        files,
-    )
-    return Record(
-        student,
-        topic,
-        *hashes,
-        seed=seed,
-        verdicts=run.verdicts(),
-        executed=run.notebook,
-        troubles=run.troubles,
-        sandboxed=options.sandbox,
-        seconds=round(time.monotonic() - started, 2),
-    )
-
-
-class SecretCases:
-    """The secret cases of one grading run: the same for all of a class, drawn anew in each run."""
-
-    def __init__(self) -> None:
-        self._drawn: dict[str, tuple[int, CaseSet]] = {}
-        self._lock = threading.Lock()
-
-    def of(self, topic: str) -> tuple[int, CaseSet]:
-        """The seed, and the cases that it gives."""
-        with self._lock:
-            if topic not in self._drawn:
-                seed = secrets.randbits(48)
-                self._drawn[topic] = seed, build_cases(TOPICS[topic], seed)
-            return self._drawn[topic]
-
-
-@cache
-def public_bytes(topic: str) -> bytes:
-    return build_public_cases(TOPICS[topic]).to_bytes()
+def packed_answers(responses: dict[str, list[Response]]) -> str:
+    return base64.b64encode(zlib.compress(pack(to_data(responses)))).decode()
 
 
 def record_path(records: Path, topic: str, student: str) -> Path:
@@ -131,31 +106,28 @@ def load_record(records: Path, topic: str, student: str) -> Record | None:
     """The record of a submission; None where there is none that can be read."""
     try:
         data = json.loads(record_path(records, topic, student).read_text(encoding="utf-8"))
-        if data.pop("format") != FORMAT:
-            return None
-        data["verdicts"] = [Verdict.from_data(entry) for entry in data["verdicts"]]
-        data["executed"] = nbformat.from_dict(data["executed"])
-        nbformat.validate(data["executed"])
-        return Record(**data)
+        return _parsed(data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, nbformat.ValidationError):
         return None
 
 
-def hash_of_files(files: dict[str, bytes]) -> str:
-    digest = hashlib.sha256()
-    for name, data in sorted(files.items()):
-        digest.update(f"{name}\0{len(data)}\0".encode() + data)
-    return digest.hexdigest()
+def _parsed(data: dict[str, Any]) -> Record | None:
+    if data.pop("format") != FORMAT:
+        return None
+    data["hashes"] = Hashes(**data["hashes"])
+    data["verdicts"] = [Verdict.from_data(entry) for entry in data["verdicts"]]
+    data["cases"] = {
+        name: [CaseVerdict(**entry) for entry in given] for name, given in data["cases"].items()
+    }
+    data["flags"] = [Flag(**entry) for entry in data["flags"]]
+    data["executed"] = nbformat.from_dict(data["executed"])
+    nbformat.validate(data["executed"])
+    return Record(**data)
 
 
-def hash_of_judge(topic: str, release: NotebookNode) -> str:
-    """A hash of all that decides a verdict on our side: code, exercises, assignment, torch."""
-    package, references = Path(autograder.__file__).parent, Path(solutions.__file__).parent
-    parts = [*package.glob("student/*.py"), *package.glob("exercises/*.py")]
-    parts += [*package.glob("runner/*.py"), package / "build" / "cases.py"]
-    parts += references.glob("*.py")
-    digest = hashlib.sha256(f"{torch.__version__} {topic} {hash_of_notebook(release)}".encode())
-    # By folder and name alone: where the two packages are installed changes nothing.
-    for path in sorted(parts, key=lambda path: path.parts[-2:]):
-        digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()
+def adopt_proposed(records: Path, record: Record) -> None:
+    """Let a proposed record be the one that stands."""
+    proposed = record_path(records / PROPOSED, record.topic, record.student)
+    path = record_path(records, record.topic, record.student)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(proposed, path)

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -17,11 +18,14 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.validator import normalize
 
-from autograder.course import Course, grade_id_of
+from autograder.course import Course, grade_id_of, is_locked
 from autograder.student.cases import sound_text
 
 TIMESTAMP_FILE = "timestamp.txt"
 LARGEST_FILE = 20 * 2**20  # bytes
+LARGEST_TOTAL, MOST_FILES = 64 * 2**20, 200  # of what lies beside a notebook
+MOST_NAMED = 5  # files that were left out
+IGNORED_FOLDERS = (".ipynb_checkpoints", "__pycache__")
 _CELL_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _KEPT_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -116,6 +120,8 @@ def read_submission(submission: Submission) -> NotebookNode:
             "the name of the student's folder cannot be used: it is longer than 200 bytes, no "
             "Unicode, or holds a line break or one of * ? [ ]"
         )
+    if submission.folder.is_symlink() or submission.folder.parent.is_symlink():
+        raise Ungradable("its folder is a symbolic link")
     if not os.access(submission.folder, os.R_OK | os.X_OK):
         raise Ungradable("the folder cannot be read")
     _check_file(path)
@@ -161,20 +167,52 @@ def _as_notebook(name: str, text: str) -> NotebookNode:
     return notebook
 
 
-def files_beside(submission: Submission) -> dict[str, bytes]:
-    """The plain files that came with the notebook, to lie beside it when it runs."""
+def files_beside(submission: Submission) -> tuple[dict[str, bytes], list[str]]:
+    """The plain files that came with the notebook, to lie beside it when it runs; and, a sentence
+    each, what was left out."""
+    files: dict[str, bytes] = {}
+    refused: list[str] = []
+    room = LARGEST_TOTAL
     try:
-        return {
-            path.name: path.read_bytes()
-            for path in sorted(submission.folder.iterdir())
-            if path.is_file()
-            and not path.is_symlink()
-            and path.name not in (submission.notebook.name, TIMESTAMP_FILE)
-            and path.name.isprintable()
-            and path.stat().st_size <= LARGEST_FILE
-        }
+        for path in sorted(submission.folder.iterdir()):
+            if path.name in (submission.notebook.name, TIMESTAMP_FILE, *IGNORED_FOLDERS):
+                continue
+            reason = _why_refused(path, room, len(files))
+            if reason:
+                refused.append(f"{named(path.name)} was left out: {reason}")
+            else:
+                files[path.name] = path.read_bytes()
+                room -= len(files[path.name])
     except OSError as error:
         raise Ungradable(f"a file cannot be read ({error.strerror}: {error.filename})") from error
+    if len(refused) > MOST_NAMED:
+        refused[MOST_NAMED:] = [f"and {len(refused) - MOST_NAMED} more files were left out"]
+    return files, refused
+
+
+def named(name: str) -> str:
+    """A file's name as it can be shown: one line, and no half characters."""
+    return name if name.isprintable() else repr(sound_text(name))
+
+
+def _why_refused(path: Path, room: int, count: int) -> str:
+    kind = path.lstat().st_mode
+    if stat.S_ISLNK(kind):
+        return "it is a symbolic link"
+    if stat.S_ISDIR(kind):
+        return "it is a folder"
+    if not stat.S_ISREG(kind):
+        return "it is no plain file"
+    size = path.lstat().st_size
+    if size > LARGEST_FILE:
+        return f"it has more than {LARGEST_FILE // 2**20} MiB"
+    if size > room:
+        return f"all files together have more than {LARGEST_TOTAL // 2**20} MiB"
+    if count >= MOST_FILES:
+        return f"there are more than {MOST_FILES} files"
+    if not path.name.isprintable():
+        return "its name cannot be printed"
+    return ""
 
 
 def repair(notebook: NotebookNode, release: NotebookNode) -> tuple[NotebookNode, list[str]]:
@@ -197,7 +235,7 @@ def repair(notebook: NotebookNode, release: NotebookNode) -> tuple[NotebookNode,
             cell.metadata = NotebookNode()  # nothing in it decides anything here
             continue
         seen.add(name)
-        if _is_locked(original) and (cell.source, cell.cell_type) != (
+        if is_locked(original) and (cell.source, cell.cell_type) != (
             original.source,
             original.cell_type,
         ):
@@ -227,7 +265,7 @@ def _number_cells(notebook: NotebookNode) -> None:
 
 def _restore(cell: NotebookNode, original: NotebookNode) -> None:
     cell.metadata = deepcopy(original.metadata)
-    if not _is_locked(original):
+    if not is_locked(original):
         if cell.cell_type == original.cell_type:
             return
         source = cell.source
@@ -263,11 +301,6 @@ def _clear(cell: NotebookNode) -> None:
         cell.outputs, cell.execution_count = [], None
     if not isinstance(cell.metadata.get("nbgrader", {}), dict):
         cell.metadata.pop("nbgrader")
-
-
-def _is_locked(cell: NotebookNode) -> bool:
-    given = cell.metadata.nbgrader
-    return bool(given.get("locked")) or bool(given.get("grade") and not given.get("solution"))
 
 
 def hash_of_notebook(notebook: NotebookNode) -> str:

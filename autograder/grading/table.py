@@ -78,16 +78,22 @@ def reason_of(result: Result) -> str:
         return f"not graded: {result.ungradable}"
     if result.broken:
         return f"grading failed: {result.broken}"
-    return "; ".join(result.notes)
+    flags = [f"⚑ {flag.kind}: {flag.evidence}" for flag in result.flags]
+    return "\n".join(["; ".join(result.notes), *flags]).strip()
 
 
 def _closing_line(results: list[Result], course: Course) -> str:
     fresh = sum(result.fresh and result.graded for result in results)
     ungraded = sum(not result.graded for result in results)
-    kept = sum(not result.fresh for result in results)
-    parts = [f"{fresh} graded now", f"{kept} unchanged", f"{ungraded} not graded"]
+    again = sum(result.judged_again for result in results)
+    kept = sum(not (result.fresh or result.judged_again) for result in results)
+    parts = [f"{fresh} graded now", *([f"{again} judged again"] if again else [])]
+    parts += [f"{kept} unchanged", f"{ungraded} not graded"]
     where = f"gradebook.db, feedback/ and grades.csv are in {course.into}"
     line = f"{', '.join(parts)}. {where}."
+    flagged = sum(bool(result.flags) for result in results)
+    if flagged:
+        line += f"\n{flagged} flagged (⚑): for a person to judge; a flag takes no points."
     if not all(result.sandboxed for result in results):
         line += "\nWithout a sandbox: what students wrote ran with your rights."
     return line

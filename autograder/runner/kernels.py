@@ -34,6 +34,7 @@ from autograder.runner.sandbox import Limits
 KERNEL = "autograder"
 PROVISIONER = "autograder-warm"
 WARMING = 120.0  # seconds for the imports
+MOST_NOTICES = 50  # that one kernel's end is told of
 
 # Here, and not in the package's metadata: only our own manager can use it.
 KernelProvisionerFactory.provisioners[PROVISIONER] = EntryPoint(
@@ -49,6 +50,7 @@ class Started:
     ended: threading.Event = field(default_factory=threading.Event)
     status: int | None = None
     reason: str = ""
+    notices: list[tuple[str, str]] = field(default_factory=list)  # kind and text, as told
 
 
 class Nursery:
@@ -96,6 +98,10 @@ class Nursery:
                     self.ready.set()
                 elif "started" in said:
                     self.kernels[said["started"]].began.set()
+                elif "noticed" in said:
+                    notices = self.kernels[said["noticed"]].notices
+                    if len(notices) < MOST_NOTICES:
+                        notices.append((said["kind"], said["text"]))
                 elif "ended" in said:
                     started = self.kernels[said["ended"]]
                     started.status, started.reason = said["status"], said["reason"]
@@ -189,6 +195,7 @@ class WarmKernelManager(AsyncKernelManager):
     box: Path
     judge: int
     limits: Limits
+    started: Started | None = None  # stays when the kernel has ended
 
     @classmethod
     def of(cls, box: Path, judge: int, limits: Limits) -> WarmKernelManager:
@@ -243,6 +250,7 @@ class WarmProvisioner(KernelProvisionerBase):
         nursery = await asyncio.to_thread(the_nursery)
         given = (manager.box, manager.connection_file, manager.judge, manager.limits)
         self.started = await asyncio.to_thread(nursery.start, *given)
+        manager.started = self.started
         await asyncio.to_thread(self.started.began.wait, WARMING)
         return self.connection_info
 

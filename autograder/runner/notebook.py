@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import re
+import signal
 import socket
 import subprocess
 import tempfile
@@ -25,13 +26,13 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
 from autograder.course import GradingOptions, check_id, grade_id_of
-from autograder.runner.kernels import WarmKernelManager, the_nursery
+from autograder.runner.flags import REFUSED, Flags, note_claims, note_source
+from autograder.runner.kernels import Started, WarmKernelManager, the_nursery
 from autograder.runner.sandbox import Limits
-from autograder.runner.session import GRACE, Session, conclude
+from autograder.runner.session import GRACE, Session, conclude, patience_with
 from autograder.student.cases import CaseSet, Response
 from autograder.student.channel import DESCRIPTOR_VARIABLE, Channel
 from autograder.student.check import text_of
-from autograder.student.evaluation import PATIENCE
 from autograder.student.verdicts import FAILED, Verdict
 
 _log = logging.getLogger("autograder.kernel")
@@ -48,11 +49,18 @@ class RunLimits:
     notebook: float = 900.0
     output: int = 1_000_000
     kernel: Limits | None = None
+    exercise: float = math.inf
 
     @classmethod
     def of(cls, options: GradingOptions) -> RunLimits:
         kernel = Limits.of(options) if options.sandbox else None
-        return cls(options.cell_timeout, options.notebook_timeout, options.output_limit, kernel)
+        return cls(
+            options.cell_timeout,
+            options.notebook_timeout,
+            options.output_limit,
+            kernel,
+            options.exercise_timeout or math.inf,
+        )
 
 
 @dataclass
@@ -67,17 +75,34 @@ class NotebookRun:
     responses: dict[str, list[Response]] = field(default_factory=dict)
     lethal: set[int] = field(default_factory=set)  # indices of cells that killed a kernel
     troubles: list[str] = field(default_factory=list)
+    seconds: dict[str, list[float]] = field(default_factory=dict)  # of each answer, by exercise
+    flags: Flags = field(default_factory=Flags)
+    ended: set[int] = field(default_factory=set)  # indices of cells that ran to their end
     ends: float = math.inf  # by time.monotonic()
+    _judged: list[Verdict] | None = None
 
     @property
     def exercise_of(self) -> dict[str, str]:
         return {check_id(name): name for name in self.secret.specs}
 
     def verdicts(self) -> list[Verdict]:
+        return self._judged if self._judged is not None else self._judge()
+
+    def _judge(self) -> list[Verdict]:
         return [
             self._unanswered(verdict) if verdict.exercise not in self.responses else verdict
             for verdict in conclude(self.secret, self.responses)
         ]
+
+    @property
+    def met_limit(self) -> bool:
+        """Whether other limits might have let it end in another way."""
+        outputs = [output for cell in self.notebook.cells for output in cell.get("outputs", [])]
+        return (
+            bool(self.troubles)
+            or any(_tells_of_a_limit(output) for output in outputs)
+            or any(verdict.diagnosis == "too-slow" for verdict in self.verdicts())
+        )
 
     def _unanswered(self, verdict: Verdict) -> Verdict:
         """Why no answer came: the name is not defined, or the check itself did not run."""
@@ -122,7 +147,10 @@ def run_notebook(
             break
     else:
         run.troubles.append(f"gave up after {MOST_KERNELS} kernels died")
-    _add_verdicts(run)
+    run._judged = verdicts = run.verdicts()
+    note_claims(run.flags, [run.notebook.cells[index] for index in sorted(run.ended)], verdicts)
+    note_source(run.flags, run.notebook, secret.specs, verdicts)
+    add_verdicts(run.notebook, verdicts)
     return run
 
 
@@ -143,16 +171,20 @@ async def _run_in_one_kernel(run: NotebookRun) -> bool:
                     )
                     return True
                 session.open(run.exercise_of.get(grade_id_of(cell)))
+                by_itself = False
                 try:
                     await client.async_execute_cell(cell, index)
                     died = client.is_leaving
-                except (DeadKernelError, CellTimeoutError):
+                except DeadKernelError:
+                    died = by_itself = True
+                except CellTimeoutError:
                     died = True
                 finally:
                     session.open(None)
                 if died:
-                    _note_death(run, index, _reason(client))
+                    _note_death(run, index, _started(client), by_itself)
                     return False
+                run.ended.add(index)
     return True
 
 
@@ -161,9 +193,11 @@ async def _kernel(client: _Client, run: NotebookRun, descriptor: int) -> AsyncIt
     """A kernel for one pass through the notebook, with a copy of the files that lie beside it."""
     if run.limits.kernel is not None:
         with the_nursery().box(run.files) as box:
-            client.km = WarmKernelManager.of(box, descriptor, run.limits.kernel)
+            client.km = manager = WarmKernelManager.of(box, descriptor, run.limits.kernel)
             async with client.async_setup_kernel():
                 yield
+            for kind, text in manager.started.notices if manager.started else ():
+                run.flags.note(kind, f"it tried to {text}" if kind in REFUSED else text)
         return
     with tempfile.TemporaryDirectory(prefix="kernel-") as folder:
         for name, data in run.files.items():
@@ -178,10 +212,9 @@ async def _kernel(client: _Client, run: NotebookRun, descriptor: int) -> AsyncIt
             yield
 
 
-def _reason(client: _Client) -> str:
-    """Why the kernel was ended, where the sandbox ended it."""
-    started = getattr(getattr(client.km, "provisioner", None), "started", None)
-    return started.reason if started else ""
+def _started(client: _Client) -> Started:
+    """What is known of the kernel's end; nothing, where it was not started in the sandbox."""
+    return getattr(client.km, "started", None) or Started()
 
 
 class _Client(NotebookClient):
@@ -221,8 +254,7 @@ class _Client(NotebookClient):
             self._said[cell_index] = before + len(str(msg["content"]))
             if self._said[cell_index] > self.most_output:
                 if before <= self.most_output:
-                    text = "(This cell said more than may be said: the rest was left out.)\n"
-                    cell.outputs.append(new_output("stream", name="stderr", text=text))
+                    cell.outputs.append(new_output("stream", name="stderr", text=_CUT))
                 return None
         try:
             return super().process_message(msg, cell, cell_index)
@@ -230,6 +262,7 @@ class _Client(NotebookClient):
             return None
 
 
+_CUT = "(This cell said more than may be said: the rest was left out.)\n"
 _TIMED_OUT = {
     "ename": "TimedOut",
     "evalue": "This cell took too long and was interrupted.",
@@ -262,11 +295,28 @@ def _keep_error(cell: NotebookNode, content: dict[str, Any]) -> None:
         cell.outputs.append(_error(content["ename"], content["evalue"], content["traceback"]))
 
 
+def _tells_of_a_limit(output: NotebookNode) -> bool:
+    if output.output_type == "stream":
+        return bool(output.text == _CUT)
+    if output.output_type != "error":
+        return False
+    full = any(text in output.evalue for text in ("No space left", "File too large"))
+    return full or output.ename in (_TIMED_OUT["ename"], "MemoryError")
+
+
 @contextmanager
 def _judge_beside(run: NotebookRun) -> Iterator[tuple[Session, int, Any]]:
     """A session that serves this run, the kernel's descriptor, and how to close our copy of it."""
     ours, theirs = socket.socketpair()
-    session = Session(Channel(ours), run.secret, run.public, responses=run.responses)
+    session = Session(
+        Channel(ours),
+        run.secret,
+        run.public,
+        responses=run.responses,
+        longest=run.limits.exercise,
+        seconds=run.seconds,
+        flags=run.flags,
+    )
     thread = session.start()
     try:
         yield session, theirs.fileno(), theirs.close
@@ -276,11 +326,15 @@ def _judge_beside(run: NotebookRun) -> Iterator[tuple[Session, int, Any]]:
         session.channel.close()
 
 
-def _note_death(run: NotebookRun, index: int, reason: str) -> None:
+def _note_death(run: NotebookRun, index: int, started: Started, by_itself: bool) -> None:
     cell = run.notebook.cells[index]
     exercise = run.exercise_of.get(grade_id_of(cell))
     if exercise is not None:
         run.responses.setdefault(exercise, [])
+        if by_itself and not started.reason and started.status != -signal.SIGKILL:
+            ending = _ending_of(started.status)
+            run.flags.note("ended-kernel", f"the kernel ended {ending}as it answered {exercise}")
+    reason = started.reason
     text = "The kernel ended while it ran this cell (exit, crash, memory or an endless loop)."
     if reason:
         text = f"The kernel was ended while it ran this cell: it had {reason}."
@@ -289,22 +343,39 @@ def _note_death(run: NotebookRun, index: int, reason: str) -> None:
     run.troubles.append(f"the kernel ended in cell {index + 1}{f' ({reason})' if reason else ''}")
 
 
-def _add_verdicts(run: NotebookRun) -> None:
-    """Put the judge's word, which is what counts, under each check cell."""
-    verdicts = {check_id(verdict.exercise): verdict for verdict in run.verdicts()}
-    for cell in run.notebook.cells:
-        verdict = verdicts.get(grade_id_of(cell))
+def _ending_of(status: int | None) -> str:
+    if status is None:
+        return ""
+    if status < 0:
+        return f"by signal {-status} ({signal.strsignal(-status)}) "
+    return f"with status {status} "
+
+
+VERDICT_LEAD = "Graded on fresh cases:\n"
+
+
+def add_verdicts(notebook: NotebookNode, verdicts: list[Verdict]) -> None:
+    """Put the judge's word, which is what counts, under each check cell, in place of an older."""
+    by_cell = {check_id(verdict.exercise): verdict for verdict in verdicts}
+    for cell in notebook.cells:
+        verdict = by_cell.get(grade_id_of(cell))
         if verdict is not None:
-            text = f"Graded on fresh cases:\n{text_of(verdict)}"
-            cell.outputs.append(new_output("display_data", {"text/plain": text}))
+            data = {"text/plain": VERDICT_LEAD + text_of(verdict)}
+            if cell.outputs and cell.outputs[-1].get("metadata") == _OURS:
+                cell.outputs.pop()
+            cell.outputs.append(new_output("display_data", data, metadata=dict(_OURS)))
+
+
+_OURS = {"autograder": "verdict"}
 
 
 def _timeout(run: NotebookRun, cell: NotebookNode) -> int:
     exercise = run.exercise_of.get(grade_id_of(cell))
     if exercise is None:
         return math.ceil(max(1.0, min(run.limits.cell, run.ends - time.monotonic())))
-    one_run = PATIENCE * run.secret.specs[exercise].time_limit + 2 * GRACE
-    return math.ceil(2 * one_run)  # secret, then public cases
+    spec = run.secret.specs[exercise]
+    secret = patience_with(spec, run.limits.exercise) + GRACE
+    return math.ceil(secret + patience_with(spec) + GRACE)  # public cases come after them
 
 
 def _error(name: str, value: str, trace: list[str]) -> NotebookNode:

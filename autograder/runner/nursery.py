@@ -1,11 +1,13 @@
 """Runs inside the sandbox: imports what kernels need once, and forks a kernel for each request.
 
-It is started as a script and imports nothing of this package, which does not lie in the sandbox.
+It is started as a script and imports nothing of this package but `lookout.py` beside it: the rest
+does not lie in the sandbox.
 Requests and reports are JSON lines over a socket that it inherits as descriptor 3:
 
     {"start": id, "folder": ..., "connection": ..., "limits": {...}}   with the judge's descriptor
     {"signal": number, "to": id}
-    -> {"ready": true}, {"started": id}, {"ended": id, "status": status, "reason": text}
+    -> {"ready": true}, {"started": id}, {"ended": id, "status": status, "reason": text},
+       {"noticed": id, "kind": kind, "text": text}     (what `lookout.py` in the kernel tells)
 
 Each kernel is process 1 of a process namespace of its own, in user, mount, network, IPC and UTS
 namespaces of its own: it sees neither its siblings nor this process, and all that it started dies
@@ -29,6 +31,8 @@ import struct
 import sys
 from dataclasses import dataclass
 from typing import Any
+
+import lookout  # type: ignore[import-not-found]
 
 LINE = 3  # the inherited descriptor
 DESCRIPTOR_VARIABLE = "AUTOGRADER_JUDGE_DESCRIPTOR"
@@ -59,6 +63,8 @@ class Kernel:
     pid: int
     namespace: str
     limits: dict[str, Any]
+    notices: int  # where it tells what it tried
+    told: bytes = b""
     reason: str = ""
 
 
@@ -135,36 +141,54 @@ class Nursery:
     def start(self, request: dict[str, Any], judge: int) -> None:
         """Fork the process that keeps the kernel, which forks the kernel in new namespaces."""
         reading, writing = os.pipe()
+        notices, telling = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         keeper = os.fork()
         if keeper == 0:
             try:
-                for descriptor in (reading, *self.own):
+                others = [kernel.notices for kernel in self.kernels.values()]
+                for descriptor in (reading, notices, *self.own, *others):
                     os.close(descriptor)
-                keep(request, judge, writing)
+                keep(request, judge, writing, telling)
             finally:
                 os._exit(1)
-        os.close(judge)
-        os.close(writing)
+        for descriptor in (judge, writing, telling):
+            os.close(descriptor)
         with os.fdopen(reading, "rb") as pipe:
             said = pipe.readline()  # the kernel's process id, or nothing where it failed
         name = request["start"]
         if not said:
+            os.close(notices)
             os.waitpid(keeper, 0)
             return self.report(ended=name, status=1, reason="it could not be put into a sandbox")
         pid = int(said)
         namespace = os.readlink(f"/proc/{keeper}/ns/pid_for_children")
-        self.kernels[name] = Kernel(keeper, pid, namespace, request["limits"])
+        self.kernels[name] = Kernel(keeper, pid, namespace, request["limits"], notices)
         self.report(started=name)
 
     def look_after(self) -> None:
         for name, kernel in list(self.kernels.items()):
             ended, status = os.waitpid(kernel.keeper, os.WNOHANG)
+            self.pass_on(name, kernel)
             if ended:
+                os.close(kernel.notices)
                 del self.kernels[name]
                 status = os.waitstatus_to_exitcode(status)
                 self.report(ended=name, status=status, reason=kernel.reason)
         if self.kernels:
             self.watch()
+
+    def pass_on(self, name: str, kernel: Kernel) -> None:
+        """Report what the kernel tells, which may be anything: its code may write there too."""
+        with contextlib.suppress(BlockingIOError):
+            kernel.told += os.read(kernel.notices, 65536)
+        *lines, kernel.told = kernel.told.split(b"\n")
+        kernel.told = kernel.told[:4096]
+        for line in lines[: lookout.MOST_NOTICES]:
+            try:
+                kind, text = json.loads(line)
+                self.report(noticed=name, kind=str(kind)[:40], text=str(text)[:500])
+            except (ValueError, TypeError, RecursionError):
+                self.report(noticed=name, kind="malformed-message", text=repr(line[:80]))
 
     def watch(self) -> None:
         """End what holds too many processes, or too much memory in all of them together: limits of
@@ -190,8 +214,8 @@ class Nursery:
             _kill(kernel.pid, signal.SIGKILL)
 
 
-def keep(request: dict[str, Any], judge: int, writing: int) -> None:
-    """In the keeper: new namespaces, the kernel in them, and its exit status as our own."""
+def keep(request: dict[str, Any], judge: int, writing: int, telling: int) -> None:
+    """In the keeper: new namespaces, the kernel in them, and its end as our own."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.close(LINE)
@@ -211,19 +235,23 @@ def keep(request: dict[str, Any], judge: int, writing: int) -> None:
         try:
             os.close(writing)
             _checked(_libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
-            be_a_kernel(request, judge)
+            be_a_kernel(request, judge, telling)
         except BaseException as error:
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
         finally:
             os._exit(1)
     os.write(writing, f"{pid}\n".encode())
-    os.close(writing)
-    os.close(judge)
+    for descriptor in (writing, judge, telling):
+        os.close(descriptor)
     _, status = os.waitpid(pid, 0)
-    os._exit(abs(os.waitstatus_to_exitcode(status)) & 255)
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:  # so that a signal is told from a status
+        signal.signal(-code, signal.SIG_DFL) if -code not in (9, 19) else None
+        os.kill(os.getpid(), -code)
+    os._exit(code & 255)
 
 
-def be_a_kernel(request: dict[str, Any], judge: int) -> None:
+def be_a_kernel(request: dict[str, Any], judge: int, telling: int) -> None:
     """In the kernel's process: hide the rest, set the limits, and run."""
     folder, limits = request["folder"], request["limits"]
     hide_the_rest(folder, limits["disk"])
@@ -246,6 +274,7 @@ def be_a_kernel(request: dict[str, Any], judge: int) -> None:
         DESCRIPTOR_VARIABLE: str(LINE),
     }
     reseed()
+    lookout.keep_watch(work, telling)
     sys.path.append(work)  # last: a torch.py beside the notebook shadows nothing
     sys.argv = ["ipykernel", "-f", request["connection"]]
     from ipykernel.kernelapp import IPKernelApp

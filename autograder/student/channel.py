@@ -24,12 +24,17 @@ class ChannelClosed(ConnectionError):
     """The other side is gone."""
 
 
+class OutOfStep(MalformedData):
+    """What came cannot be read, nor can what comes after it."""
+
+
 class Channel:
     """One end of the line; `seconds` bounds each wait for a message (None: no bound)."""
 
     def __init__(self, end: socket.socket, seconds: float | None = None) -> None:
         self.end = end
         self.end.settimeout(seconds)
+        self.messages = self.bytes = 0  # that came
 
     @classmethod
     def inherited(cls) -> Channel | None:
@@ -47,10 +52,14 @@ class Channel:
             raise ChannelClosed(str(error)) from error
 
     def receive(self) -> dict[str, Any]:
-        """The next message; ChannelClosed, TimeoutError or MalformedData where none comes."""
+        """The next message; ChannelClosed, TimeoutError or MalformedData where none comes.
+
+        After MalformedData, but not after OutOfStep, the next one can be read.
+        """
         length = int.from_bytes(self._read(8), "little")
         if length > LARGEST_MESSAGE:
-            raise MalformedData(f"a message of {length} bytes is announced, which is too long")
+            raise OutOfStep(f"a message of {length} bytes is announced, which is too long")
+        self.messages, self.bytes = self.messages + 1, self.bytes + length
         message = unpack(self._read(length))
         if not isinstance(message, dict) or not isinstance(message.get("type"), str):
             raise MalformedData("a message without a type")

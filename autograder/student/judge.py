@@ -52,22 +52,27 @@ def judge(spec: Spec, cases: list[Case], responses: list[Response]) -> Verdict:
     banned = [name for response in responses for name in response.banned]
     if banned:
         return _verdict(spec, FAILED, "banned-call", _banned_detail(spec, banned))
-    findings = [_find(spec, case, response) for case, response in asked]
-    failing = [index for index, finding in enumerate(findings) if finding is not None]
+    found = findings(spec, cases, responses)
+    failing = [index for index, finding in enumerate(found) if finding is not None]
     if not failing:
         if len(responses) < len(cases):
             return _verdict(spec, FAILED, "raised", "The answers stopped before the last case.")
         return _verdict(spec, PASSED, None, "")
-    misconception = _misconception(asked, findings)
-    named = misconception or _pattern(spec, asked, findings)
+    misconception = _misconception(asked, found)
+    named = misconception or _pattern(spec, asked, found)
     # A misconception is told by its values, also where the answer raises elsewhere.
-    first = _most_telling(findings, [None, *_ORDER] if misconception else _ORDER)
+    first = _most_telling(found, [None, *_ORDER] if misconception else _ORDER)
     assert first is not None
     named = named or spec.renamed.get(first.diagnosis or "", first.diagnosis)
-    detail = f"On {_where(spec, cases[findings.index(first)])}: {first.detail}"
+    detail = f"On {_where(spec, cases[found.index(first)])}: {first.detail}"
     if not misconception:
-        detail += what_else_shows(asked, [finding is not None for finding in findings])
+        detail += what_else_shows(asked, [finding is not None for finding in found])
     return _verdict(spec, FAILED, named, detail)
+
+
+def findings(spec: Spec, cases: list[Case], responses: list[Response]) -> list[Finding | None]:
+    """What is wrong with each response, before a name is looked for that fits them all."""
+    return [_find(spec, case, response) for case, response in zip(cases, responses, strict=False)]
 
 
 def in_time(response: Response) -> bool:

@@ -1,0 +1,139 @@
+"""From a submission to its record: a function of data, which touches no database."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from autograder.build.cases import build_cases, build_public_cases
+from autograder.course import GradingOptions
+from autograder.exercises import TOPICS
+from autograder.grading.hashes import Hashes, hash_of_cases, hash_of_questions
+from autograder.grading.records import PROPOSED, Record, load_record, packed_answers
+from autograder.runner.notebook import (
+    NotebookRun,
+    RunLimits,
+    add_verdicts,
+    run_notebook,
+)
+from autograder.runner.session import by_case
+from autograder.student.cases import CaseSet
+from autograder.student.tensors import MalformedData
+
+
+class SecretCases:
+    """The secret cases of one grading run: the same for all of a class, drawn anew in each run."""
+
+    def __init__(self) -> None:
+        self._seeds: dict[str, int] = {}
+        self._drawn: dict[tuple[str, int], CaseSet] = {}
+        self._lock = threading.Lock()
+
+    def of(self, topic: str, seed: int | None = None) -> CaseSet:
+        """Those that the run's seed gives; or another seed, to judge again."""
+        with self._lock:
+            if seed is None:
+                seed = self._seeds.setdefault(topic, secrets.randbits(48))
+            if (topic, seed) not in self._drawn:
+                self._drawn[topic, seed] = build_cases(TOPICS[topic], seed)
+            return self._drawn[topic, seed]
+
+
+@cache
+def public_bytes(topic: str) -> bytes:
+    return build_public_cases(TOPICS[topic]).to_bytes()
+
+
+def make_record(
+    student: str,
+    topic: str,
+    notebook: NotebookNode,
+    files: dict[str, bytes],
+    hashes: Hashes,
+    options: GradingOptions,
+    drawn: SecretCases | None = None,
+    seed: int | None = None,
+) -> Record:
+    """Run a repaired notebook against secret cases: fresh ones, unless some were drawn for this
+    run, or `seed` says which."""
+    started = time.monotonic()
+    secret = (drawn or SecretCases()).of(topic, seed)
+    limits = RunLimits.of(options)
+    run = run_notebook(notebook, secret, public_bytes(topic), limits, files)
+    return Record(
+        student,
+        topic,
+        hashes,
+        seed=secret.seed,
+        verdicts=run.verdicts(),
+        executed=run.notebook,
+        questions_hash=hash_of_questions(secret),
+        cases_hash=hash_of_cases(secret),
+        answers=packed_answers(run.responses),
+        cases=by_case(secret, run.responses, run.seconds),
+        troubles=run.troubles,
+        flags=list(run.flags),
+        limits=limits_of(options),
+        met_limit=run.met_limit,
+        sandboxed=options.sandbox,
+        seconds=round(time.monotonic() - started, 2),
+        graded_at=_now(),
+    )
+
+
+def limits_of(options: GradingOptions) -> dict[str, float]:
+    """The limits on a notebook, as they are set."""
+    limits = RunLimits.of(options)
+    flat = {name: value for name, value in asdict(limits).items() if name != "kernel"}
+    if limits.kernel is not None:
+        flat |= {f"kernel_{name}": value for name, value in asdict(limits.kernel).items()}
+    return {name: float(value) if value != float("inf") else 0.0 for name, value in flat.items()}
+
+
+def judge_again(record: Record, secret: CaseSet, hashes: Hashes) -> Record | None:
+    """The record with new verdicts on the answers that it holds, without running anything; None
+    where other questions would be asked now, or the answers cannot be read."""
+    if hash_of_questions(secret) != record.questions_hash:
+        return None
+    try:
+        responses = record.responses
+    except MalformedData:
+        return None
+    executed = deepcopy(record.executed)
+    verdicts = NotebookRun(executed, secret, b"", RunLimits(), {}, responses).verdicts()
+    add_verdicts(executed, verdicts)
+    seconds = {name: [case.seconds for case in given] for name, given in record.cases.items()}
+    return replace(
+        record,
+        hashes=hashes,
+        verdicts=verdicts,
+        executed=executed,
+        cases_hash=hash_of_cases(secret),
+        cases=by_case(secret, responses, seconds),
+        graded_at=_now(),
+    )
+
+
+def find_record(
+    records: Path, topic: str, student: str, usable: Callable[[Record], bool]
+) -> tuple[Record | None, bool]:
+    """The record that can be used, the one that stands before a proposed one; and whether it is
+    only proposed."""
+    for folder, proposed in ((records, False), (records / PROPOSED, True)):
+        record = load_record(folder, topic, student)
+        if record is not None and usable(record):
+            return record, proposed
+    return None, False
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
