@@ -96,6 +96,10 @@ def grade(
         bool,
         typer.Option("--no-sandbox", help="Run students' code with your rights, and say so."),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what would change in the gradebook; change nothing."),
+    ] = False,
     sample_class: Annotated[
         bool, typer.Option("--sample", help="Release, and grade the sample class (into sample/).")
     ] = False,
@@ -103,7 +107,8 @@ def grade(
     """Grade what is new or changed; a bad submission costs only itself and is named."""
     from autograder.course import Course, course_root
     from autograder.grading.classrun import grade_class
-    from autograder.grading.table import ClassProgress, print_table
+    from autograder.grading.rehearsal import rehearse
+    from autograder.grading.table import ClassProgress, print_changes, print_table
 
     with told():
         root, chosen = course_root(), known_topics(topics)
@@ -112,8 +117,14 @@ def grade(
             submitted = make_sample(root, into, chosen)
         course = Course.at(root, submitted, into)
         with ClassProgress() as progress:
-            results = grade_class(course, chosen, progress, sandbox=not no_sandbox)
-        print_table(results, course)
+            if dry_run:
+                results, changes = rehearse(course, chosen, progress, sandbox=not no_sandbox)
+            else:
+                results = grade_class(course, chosen, progress, sandbox=not no_sandbox)
+        if dry_run:
+            print_changes(results, changes, course)
+        else:
+            print_table(results, course)
     bad = any(result.broken or (strict and not result.graded) for result in results)
     raise typer.Exit(1 if bad else 0)
 
@@ -129,6 +140,30 @@ def make_sample(root: Path, into: Path, topics: list[str]) -> Path:
     count = make_class(root, into / "submitted", topics)
     typer.echo(f"Releases are made, and {count} submissions of the sample class in {into}.")
     return into / "submitted"
+
+
+@app.command()
+def verify(
+    topics: Annotated[list[str] | None, typer.Argument(help="Topics (default: all).")] = None,
+    submitted: Annotated[
+        Path | None, typer.Option(help="Submissions, as STUDENT/TOPIC/TOPIC.ipynb.")
+    ] = None,
+    into: Annotated[Path | None, typer.Option(help="Where the class was graded.")] = None,
+    run: Annotated[
+        bool, typer.Option("--run", help="Also run each notebook again, on the same cases.")
+    ] = False,
+) -> None:
+    """Compute every score again from its record, and compare; status 1 where any differs."""
+    from autograder.course import Course, course_root
+    from autograder.grading.table import VerifyProgress, print_verified
+    from autograder.grading.verification import verify_class
+
+    with told():
+        course = Course.at(course_root(), submitted, into)
+        with VerifyProgress() as progress:
+            verified = verify_class(course, known_topics(topics), progress, run)
+        print_verified(verified)
+    raise typer.Exit(1 if any(item.problems for item in verified) else 0)
 
 
 @app.command()

@@ -14,7 +14,7 @@ from traitlets import Unicode
 
 from autograder.build.release import read_notebook
 from autograder.course import Course, GradingOptions, check_id
-from autograder.grading.hashes import Hashes
+from autograder.grading.hashes import Assignment, Hashes
 from autograder.grading.judging import limits_of, make_record
 from autograder.grading.records import Record, load_record, save_record
 from autograder.grading.submissions import Submission, files_beside, repair
@@ -54,8 +54,7 @@ class JudgedExecute(NbGraderPreprocessor):
         files, refused = files_beside(submission)
         for note in refused:
             self.log.warning(note)
-        release = read_notebook(course.release_notebook(topic))
-        hashes = Hashes.of(topic, notebook, files, release)
+        hashes = Hashes.of(notebook, files, Assignment.of(course, topic))
         options = GradingOptions(config=self.config)
         record = load_record(records, topic, student)
         if record and record.fits(hashes, options.sandbox, limits_of(options)):

@@ -18,7 +18,6 @@ from nbformat.warnings import DuplicateCellId, MissingIDFieldWarning
 from nbgrader.api import Gradebook
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
-from autograder.build.release import read_notebook
 from autograder.course import Course, GradingOptions, Trouble
 from autograder.exercises import TOPICS
 from autograder.grading.feedback import notes_of, write_page
@@ -32,7 +31,7 @@ from autograder.grading.gradebook import (
     withdraw,
     write_grades,
 )
-from autograder.grading.hashes import Hashes
+from autograder.grading.hashes import Assignment, Hashes
 from autograder.grading.judging import (
     SecretCases,
     find_record,
@@ -163,6 +162,7 @@ def _grade_all(
     progress: Progress,
 ) -> list[Result]:
     drawn = SecretCases()
+    assignments = {name: Assignment.of(course, name) for name in {s.topic for s in submissions}}
     results: list[Result] = []
     committed = time.monotonic()
 
@@ -178,7 +178,8 @@ def _grade_all(
     try:
         running: dict[Future[tuple[Record, bool]], _Work] = {}
         for submission in submissions:
-            prepared = _guarded(_prepare, course, gradebook, submission, options)
+            assignment = assignments[submission.topic]
+            prepared = _guarded(_prepare, course, gradebook, submission, options, assignment)
             if isinstance(prepared, Result):
                 done(prepared)
             elif prepared.record is not None:
@@ -202,7 +203,11 @@ def _as_they_end(running: Iterable[Future[Outcome]]) -> Iterable[Future[Outcome]
 
 
 def _prepare(
-    course: Course, gradebook: Gradebook, submission: Submission, options: GradingOptions
+    course: Course,
+    gradebook: Gradebook,
+    submission: Submission,
+    options: GradingOptions,
+    assignment: Assignment,
 ) -> Result | _Work:
     """Read and repair a submission, and look for its record; a result where it cannot be graded."""
     try:
@@ -211,9 +216,8 @@ def _prepare(
     except Ungradable as reason:
         withdraw(course, gradebook, submission)
         return Result(sound_text(submission.student), submission.topic, ungradable=str(reason))
-    release = read_notebook(course.release_notebook(submission.topic))
-    notebook, repairs = repair(submitted, release)
-    hashes = Hashes.of(submission.topic, notebook, files, release)
+    notebook, repairs = repair(submitted, assignment.release)
+    hashes = Hashes.of(notebook, files, assignment)
     work = _Work(submission, notebook, files, hashes, repairs + refused)
     named, limits = (submission.topic, submission.student), limits_of(options)
     record, proposed = find_record(

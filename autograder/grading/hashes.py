@@ -13,6 +13,8 @@ from nbformat import NotebookNode
 
 import autograder
 import solutions
+from autograder.build.release import read_notebook
+from autograder.course import Course
 from autograder.exercises import TOPICS
 from autograder.grading.submissions import hash_of_notebook
 from autograder.student.cases import CaseSet, to_data
@@ -23,10 +25,24 @@ _ONLY_JUDGING = ("judge.py", "verdicts.py")
 
 
 @dataclass(frozen=True)
+class Assignment:
+    """A topic's release, with the hashes of the code that a grading of it runs through: `run` by
+    which answers come about, `judge` of that and of all that decides what they are worth."""
+
+    release: NotebookNode
+    run: str
+    judge: str
+
+    @classmethod
+    def of(cls, course: Course, topic: str) -> Assignment:
+        release = read_notebook(course.release_notebook(topic))
+        return cls(release, hash_of_run(topic, release), hash_of_judge(topic, release))
+
+
+@dataclass(frozen=True)
 class Hashes:
     """What went into a grading: where all are the same, it would come out the same, but for the
-    seed. `run` is of the code and the assignment by which answers come about, `judge` of these and
-    of all that decides what they are worth."""
+    seed."""
 
     notebook: str  # repaired
     files: str  # beside it
@@ -34,14 +50,9 @@ class Hashes:
     judge: str
 
     @classmethod
-    def of(
-        cls, topic: str, notebook: NotebookNode, files: dict[str, bytes], release: NotebookNode
-    ) -> Hashes:
+    def of(cls, notebook: NotebookNode, files: dict[str, bytes], assignment: Assignment) -> Hashes:
         return cls(
-            hash_of_notebook(notebook),
-            hash_of_files(files),
-            hash_of_run(topic, release),
-            hash_of_judge(topic, release),
+            hash_of_notebook(notebook), hash_of_files(files), assignment.run, assignment.judge
         )
 
 

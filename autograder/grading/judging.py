@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -30,21 +30,32 @@ from autograder.student.cases import CaseSet
 from autograder.student.tensors import MalformedData
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """Secret cases with their hashes."""
+
+    cases: CaseSet
+    questions_hash: str
+    cases_hash: str
+
+
 class SecretCases:
     """The secret cases of one grading run: the same for all of a class, drawn anew in each run."""
 
     def __init__(self) -> None:
         self._seeds: dict[str, int] = {}
-        self._drawn: dict[tuple[str, int], CaseSet] = {}
+        self._drawn: dict[tuple[str, int], Drawn] = {}
         self._lock = threading.Lock()
 
-    def of(self, topic: str, seed: int | None = None) -> CaseSet:
+    def of(self, topic: str, seed: int | None = None) -> Drawn:
         """Those that the run's seed gives; or another seed, to judge again."""
         with self._lock:
             if seed is None:
                 seed = self._seeds.setdefault(topic, secrets.randbits(48))
             if (topic, seed) not in self._drawn:
-                self._drawn[topic, seed] = build_cases(TOPICS[topic], seed)
+                cases = build_cases(TOPICS[topic], seed)
+                hashes = hash_of_questions(cases), hash_of_cases(cases)
+                self._drawn[topic, seed] = Drawn(cases, *hashes)
             return self._drawn[topic, seed]
 
 
@@ -68,18 +79,18 @@ def make_record(
     started = time.monotonic()
     secret = (drawn or SecretCases()).of(topic, seed)
     limits = RunLimits.of(options)
-    run = run_notebook(notebook, secret, public_bytes(topic), limits, files)
+    run = run_notebook(notebook, secret.cases, public_bytes(topic), limits, files)
     return Record(
         student,
         topic,
         hashes,
-        seed=secret.seed,
+        seed=secret.cases.seed,
         verdicts=run.verdicts(),
         executed=run.notebook,
-        questions_hash=hash_of_questions(secret),
-        cases_hash=hash_of_cases(secret),
+        questions_hash=secret.questions_hash,
+        cases_hash=secret.cases_hash,
         answers=packed_answers(run.responses),
-        cases=by_case(secret, run.responses, run.seconds),
+        cases=by_case(secret.cases, run.responses, run.seconds),
         troubles=run.troubles,
         flags=list(run.flags),
         limits=limits_of(options),
@@ -99,17 +110,17 @@ def limits_of(options: GradingOptions) -> dict[str, float]:
     return {name: float(value) if value != float("inf") else 0.0 for name, value in flat.items()}
 
 
-def judge_again(record: Record, secret: CaseSet, hashes: Hashes) -> Record | None:
+def judge_again(record: Record, secret: Drawn, hashes: Hashes) -> Record | None:
     """The record with new verdicts on the answers that it holds, without running anything; None
     where other questions would be asked now, or the answers cannot be read."""
-    if hash_of_questions(secret) != record.questions_hash:
+    if secret.questions_hash != record.questions_hash:
         return None
     try:
         responses = record.responses
     except MalformedData:
         return None
     executed = deepcopy(record.executed)
-    verdicts = NotebookRun(executed, secret, b"", RunLimits(), {}, responses).verdicts()
+    verdicts = NotebookRun(executed, secret.cases, b"", RunLimits(), {}, responses).verdicts()
     add_verdicts(executed, verdicts)
     seconds = {name: [case.seconds for case in given] for name, given in record.cases.items()}
     return replace(
@@ -117,8 +128,8 @@ def judge_again(record: Record, secret: CaseSet, hashes: Hashes) -> Record | Non
         hashes=hashes,
         verdicts=verdicts,
         executed=executed,
-        cases_hash=hash_of_cases(secret),
-        cases=by_case(secret, responses, seconds),
+        cases_hash=secret.cases_hash,
+        cases=by_case(secret.cases, responses, seconds),
         graded_at=_now(),
     )
 

@@ -3,36 +3,63 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
 from autograder.course import Course
 from autograder.grading.classrun import Result
+from autograder.grading.rehearsal import Change
+from autograder.grading.verification import Verified
 from autograder.student.verdicts import points_text
 
 console = Console()
 
 
-class ClassProgress:
-    """A progress bar on a terminal, a line for each submission elsewhere."""
+class RateColumn(ProgressColumn):
+    """Submissions a minute, of late."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{60 * speed:.0f}/min" if speed else "…/min")
+
+
+class Bar:
+    """A progress bar on a terminal: done of all, rate, time gone and left, and what failed."""
+
+    what = ""
 
     def __init__(self) -> None:
+        self.failed = 0
         self.bar = Progress(
-            TextColumn("grading"),
+            TextColumn(self.what),
             BarColumn(),
             MofNCompleteColumn(),
+            RateColumn(),
             TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[failures]}", style="red"),
             TextColumn("{task.description}", markup=False),
             console=console,
             transient=True,
             disable=not console.is_terminal,
         )
-        self.task = self.bar.add_task("", total=None)
+        self.task = self.bar.add_task("", total=None, failures="")
 
-    def __enter__(self) -> ClassProgress:
+    def __enter__(self) -> Self:
         self.bar.start()
         return self
 
@@ -44,26 +71,100 @@ class ClassProgress:
     ) -> None:
         self.bar.stop()
 
+    def show(self, name: str, failed: bool, done: int, total: int) -> None:
+        self.failed += failed
+        failures = f"{self.failed} {self.failure}" if self.failed else ""
+        self.bar.update(self.task, completed=done, total=total, description=name, failures=failures)
+
+    failure = "failed"
+
+
+class ClassProgress(Bar):
+    """Of grading; where there is no terminal, a line for each submission."""
+
+    what, failure = "grading", "not graded"
+
     def __call__(self, result: Result, done: int, total: int) -> None:
         text = f"{result.student} {result.topic}"
-        self.bar.update(self.task, completed=done, total=total, description=text)
-        if not console.is_terminal and result.fresh:
+        self.show(text, not result.graded, done, total)
+        if not console.is_terminal and (result.fresh or result.judged_again):
             ending = points_of(result) if result.graded else "not graded"
             print(f"[{done}/{total}] {text}: {ending}", flush=True)
 
 
+class VerifyProgress(Bar):
+    """Of verifying; where there is no terminal, nothing."""
+
+    what, failure = "verifying", "not as recorded"
+
+    def __call__(self, verified: Verified, done: int, total: int) -> None:
+        self.show(f"{verified.student} {verified.topic}", bool(verified.problems), done, total)
+
+
 def print_table(results: list[Result], course: Course) -> None:
+    _print_rows(
+        ["student", "topic", "points", "what went wrong"],
+        [[item.student, item.topic, points_of(item), reason_of(item)] for item in results],
+    )
+    print(_closing_line(results, course))
+
+
+def print_changes(results: list[Result], changes: list[Change], course: Course) -> None:
+    """What grading would change in the gradebook, cell by cell, and whom it could not grade."""
+    if changes:
+        _print_rows(
+            ["student", "topic", "points", "what would change"],
+            [
+                [
+                    item.student,
+                    item.topic,
+                    f"{_shown(item.before)} → {_shown(item.after)}",
+                    item.cell,
+                ]
+                for item in changes
+            ],
+        )
+    ungraded = [item for item in results if not item.graded]
+    if ungraded:
+        _print_rows(
+            ["student", "topic", "points", "what went wrong"],
+            [[item.student, item.topic, points_of(item), reason_of(item)] for item in ungraded],
+        )
+    students = len({(item.student, item.topic) for item in changes})
+    print(
+        f"Nothing is written: {len(changes)} scores of {students} submissions would change. Grade "
+        "without --dry-run to write them; what was run now is not run again."
+        if changes
+        else "Nothing would change in the gradebook."
+    )
+
+
+def print_verified(verified: list[Verified]) -> None:
+    wrong = [item for item in verified if item.problems]
+    if wrong:
+        _print_rows(
+            ["student", "topic", "", "what does not agree"],
+            [[item.student, item.topic, "✘", "\n".join(item.problems)] for item in wrong],
+        )
+    right = len(verified) - len(wrong)
+    print(
+        f"{right} of {len(verified)} submissions verified: their scores follow from their records."
+    )
+
+
+def _print_rows(titles: list[str], rows: list[list[str]]) -> None:
     table = Table(title=None, header_style="bold")
-    table.add_column("student", no_wrap=True)
-    table.add_column("topic", no_wrap=True)
-    table.add_column("points", justify="right", no_wrap=True)
-    table.add_column("what went wrong", overflow="fold")
-    for result in results:
-        cells = (result.student, result.topic, points_of(result), reason_of(result))
-        table.add_row(*map(Text, cells))  # as it stands: a name may hold brackets
+    for title in titles[:-1]:
+        table.add_column(title, no_wrap=True, justify="right" if title == "points" else "left")
+    table.add_column(titles[-1], overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))  # as it stands: a name may hold brackets
     wide = console if console.is_terminal else Console(width=140)
     wide.print(table)
-    print(_closing_line(results, course))
+
+
+def _shown(points: float | None) -> str:
+    return "—" if points is None else points_text(points)
 
 
 def points_of(result: Result) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -16,11 +17,12 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
@@ -33,6 +35,7 @@ from autograder.runner.sandbox import Limits
 
 KERNEL = "autograder"
 PROVISIONER = "autograder-warm"
+PREFIX, YOUNG = "ag-", 3600.0  # of a nursery's folder: its name, and seconds of age
 WARMING = 120.0  # seconds for the imports
 MOST_NOTICES = 50  # that one kernel's end is told of
 
@@ -61,7 +64,9 @@ class Nursery:
         # Short, because the path of a socket may have 107 characters; and not in /tmp, which each
         # kernel has one of its own of.
         place = "/var/tmp" if os.access("/var/tmp", os.W_OK) else None
-        self.folder = Path(tempfile.mkdtemp(prefix="ag-", dir=place)).resolve()
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place)).resolve()
+        self.lives = _locked(self.folder / "lives")
+        sweep(self.folder.parent)
         self.boxes = self.folder / "boxes"
         self.boxes.mkdir()
         sandbox.lay_out_code(self.folder / "code")
@@ -161,7 +166,33 @@ class Nursery:
             self.line.shutdown(socket.SHUT_RDWR)
         self.process.kill()
         self.process.wait()
+        self.lives.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _locked(path: Path) -> IO[str]:
+    """The file, open, and locked for as long as this process lives."""
+    file = path.open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def sweep(place: Path) -> None:
+    """Remove what the nurseries of processes that were killed have left there."""
+    for folder in place.glob(f"{PREFIX}*"):
+        try:
+            if not (folder / "lives").exists():
+                if time.time() - folder.stat().st_mtime < YOUNG:
+                    continue  # one that is just being made
+            else:
+                _locked(folder / "lives").close()
+            shutil.rmtree(folder, ignore_errors=True)
+        except OSError:  # somebody else's, or one that lives
+            continue
 
 
 _nursery: Nursery | None = None

@@ -29,6 +29,7 @@ import signal
 import socket
 import struct
 import sys
+import tempfile
 from dataclasses import dataclass
 from typing import Any
 
@@ -306,6 +307,7 @@ def hide_the_rest(folder: str, disk: int) -> None:
         # What lies there must stay in sight; but nothing may be left there for others.
         _mount(None, "/tmp", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, None)
         os.environ["TMPDIR"] = work
+        tempfile.tempdir = None  # what was found before the fork
     else:
         _mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, f"size={disk},mode=1777")
     _mount("tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV, "size=0,mode=555")
