@@ -31,6 +31,7 @@ c.GradingOptions.due_dates = {
 }
 # c.GradingOptions.workers = 0           # notebooks run side by side; 0: the number of cores
 # c.GradingOptions.cell_timeout = 90.0   # seconds for one cell of a student's own
+# c.GradingOptions.exercise_timeout = 0.0     # seconds for one exercise's answers; 0: its own limit
 # c.GradingOptions.notebook_timeout = 900.0   # seconds for a whole notebook
 # c.GradingOptions.memory_limit = 4.0    # GiB of a kernel, all its processes together
 # c.GradingOptions.disk_limit = 0.5      # GiB that a kernel may write
@@ -48,6 +49,7 @@ c.Autograde.autograde_preprocessors = [
     nbgrader_hooks.SaveVerdicts,
     AssignLatePenalties,
     CheckCellMetadata,
+    nbgrader_hooks.SafeToShow,
 ]
 c.GenerateFeedback.exporter_class = FeedbackExporter
 c.GenerateFeedback.preprocessors = [GetGrades]

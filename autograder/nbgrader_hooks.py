@@ -17,6 +17,7 @@ from autograder.course import Course, GradingOptions, check_id
 from autograder.grading.hashes import Assignment, Hashes
 from autograder.grading.judging import limits_of, make_record
 from autograder.grading.records import Record, load_record, save_record
+from autograder.grading.safe import safe_to_show
 from autograder.grading.submissions import Submission, files_beside, repair
 from autograder.runner.sandbox import require_sandbox
 from autograder.student.verdicts import Verdict
@@ -82,6 +83,13 @@ class SaveVerdicts(SaveAutoGrades):
         grade.auto_score = 0.0 if verdict is None else verdict.points
         grade.needs_manual_grade = grade.manual_score is not None
         self.gradebook.db.commit()
+
+
+class SafeToShow(NbGraderPreprocessor):
+    """Takes out of the graded notebook what formgrader's page of it would run."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> Processed:
+        return safe_to_show(nb), resources
 
 
 class QuotedCsv(ExportPlugin):

@@ -7,7 +7,7 @@ import logging
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -151,6 +151,7 @@ class _Work:
         return record, False
 
 
+AHEAD = 2  # submissions that wait, read and repaired, so that no worker waits
 COMMIT_EVERY = 1.0  # seconds: what a killed run did since then is entered again from its records
 
 
@@ -174,9 +175,18 @@ def _grade_all(
         results.append(result)
         progress(result, len(results), len(submissions))
 
-    pool = ThreadPoolExecutor(options.workers or os.cpu_count() or 1)
+    workers = options.workers or os.cpu_count() or 1
+    pool = ThreadPoolExecutor(workers)
+    running: dict[Future[tuple[Record, bool]], _Work] = {}
+
+    def finish_some(most: int) -> None:
+        """Enter what has ended, until no more than so many are running or waiting."""
+        while len(running) > most:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                work = running.pop(future)
+                done(_guarded(_finish, course, gradebook, work.submission, work, future))
+
     try:
-        running: dict[Future[tuple[Record, bool]], _Work] = {}
         for submission in submissions:
             assignment = assignments[submission.topic]
             prepared = _guarded(_prepare, course, gradebook, submission, options, assignment)
@@ -186,20 +196,12 @@ def _grade_all(
                 done(_guarded(_enter_kept, course, gradebook, submission, prepared))
             else:
                 running[pool.submit(prepared.do, options, drawn)] = prepared
-        for future in _as_they_end(running):
-            work = running[future]
-            done(_guarded(_finish, course, gradebook, work.submission, work, future))
+            finish_some(workers + AHEAD)
+        finish_some(0)
         gradebook.db.commit()
     finally:
         pool.shutdown(cancel_futures=True)  # where one error ends the run, no other is begun
     return results
-
-
-def _as_they_end(running: Iterable[Future[Outcome]]) -> Iterable[Future[Outcome]]:
-    waiting = set(running)
-    while waiting:
-        ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-        yield from ended
 
 
 def _prepare(

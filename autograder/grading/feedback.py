@@ -167,12 +167,13 @@ def write_feedback(course: Course, topics: list[str]) -> int:
     with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
         for folder in graded:
             student, topic = folder.parent.name, folder.name
+            record = load_record(course.records, topic, student)
             try:
                 entered = gradebook.find_submission(topic, student)
-                executed = nbformat.read(folder / f"{topic}.ipynb", as_version=4)
+                graded = nbformat.read(folder / f"{topic}.ipynb", as_version=4)
             except (MissingEntry, OSError, ValueError) as error:
                 raise Trouble(f"No feedback for {student}, {topic}: {error}") from error
-            record = load_record(course.records, topic, student)
+            executed = graded if record is None else record.executed
             write_page(course, entered, executed, notes_of(record))
     return len(graded)
 

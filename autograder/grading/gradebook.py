@@ -30,6 +30,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from autograder.build.release import generate
 from autograder.course import Course, Trouble, check_id, grade_id_of, parse_time
 from autograder.grading.records import Record, record_path
+from autograder.grading.safe import safe_to_show
 from autograder.grading.submissions import TIMESTAMP_FILE, Submission, is_usable_name
 from autograder.nbgrader_hooks import grade_rows, write_csv
 
@@ -147,7 +148,7 @@ def write_graded(
     handed_in = _timestamp(submission)
     if handed_in is not None:
         (folder / TIMESTAMP_FILE).write_text(f"{handed_in} UTC")
-    nbformat.write(record.executed, folder / submission.notebook.name)
+    nbformat.write(safe_to_show(record.executed), folder / submission.notebook.name)
 
 
 def find_or_add(gradebook: Gradebook, submission: Submission) -> SubmittedAssignment:

@@ -45,7 +45,8 @@ MODULES = (
     "matplotlib.pyplot",
     "torch.nn.functional",
 )
-LOOK_EVERY = 0.2  # seconds between two looks at what the kernels hold
+LOOK_EVERY = 0.05  # seconds between two looks at what the kernels hold
+NICENESS = 10  # of a kernel: whoever looks after them comes first, or forks win the race
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND = 1, 2, 4, 32, 4096
@@ -255,6 +256,7 @@ def keep(request: dict[str, Any], judge: int, writing: int, telling: int) -> Non
 def be_a_kernel(request: dict[str, Any], judge: int, telling: int) -> None:
     """In the kernel's process: hide the rest, set the limits, and run."""
     folder, limits = request["folder"], request["limits"]
+    os.nice(NICENESS)
     hide_the_rest(folder, limits["disk"])
     give_up_rights()
     set_limits(limits)
