@@ -90,7 +90,7 @@ def make_record(
         questions_hash=secret.questions_hash,
         cases_hash=secret.cases_hash,
         answers=packed_answers(run.responses),
-        cases=by_case(secret.cases, run.responses, run.seconds),
+        cases=by_case(secret.cases, run.responses, run.seconds, run.verdicts()),
         troubles=run.troubles,
         flags=list(run.flags),
         limits=limits_of(options),
@@ -129,7 +129,7 @@ def judge_again(record: Record, secret: Drawn, hashes: Hashes) -> Record | None:
         verdicts=verdicts,
         executed=executed,
         cases_hash=secret.cases_hash,
-        cases=by_case(secret.cases, responses, seconds),
+        cases=by_case(secret.cases, responses, seconds, verdicts),
         graded_at=_now(),
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
@@ -124,22 +125,26 @@ def note_source(
         if name in passed and spec.banned:
             for number, found in _banned_in(source, name.partition(".")[0], spec.banned):
                 flags.note("banned-name", f"cell {number} names {found}, banned for {name}")
-    for number, cell, tree in source.cells:
+    for number, cell, _ in source.cells:
         if not is_locked(cell):
-            for what in _inside_in(tree):
+            for what in _inside_in(cell.source):
                 flags.note("judge-touched", f"cell {number} {what}")
+
+
+@lru_cache(1024)  # most cells of a class are the same in all its notebooks
+def _tree_of(source: str) -> ast.Module | None:
+    try:
+        return ast.parse(TransformerManager().transform_cell(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None  # what cannot be parsed cannot be run
 
 
 def _parsed(notebook: NotebookNode) -> _Source:
     source = _Source([])
-    transform = TransformerManager().transform_cell
     for number, cell in enumerate(notebook.cells, start=1):
-        if cell.cell_type != "code":
+        tree = _tree_of(cell.source) if cell.cell_type == "code" else None
+        if tree is None:
             continue
-        try:
-            tree = ast.parse(transform(cell.source))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue  # what cannot be parsed cannot be run
         source.cells.append((number, cell, tree))
         for node in tree.body:
             _note_definitions(source, number, node)
@@ -188,7 +193,13 @@ def _names_in(node: ast.AST, imported: dict[str, str]) -> list[str]:
     return []
 
 
-def _inside_in(tree: ast.Module) -> Iterator[str]:
+@lru_cache(1024)
+def _inside_in(source: str) -> list[str]:
+    tree = _tree_of(source)
+    return [] if tree is None else list(_reaches_of(tree))
+
+
+def _reaches_of(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == "check":
             yield "defines `check` anew"

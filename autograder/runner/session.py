@@ -201,13 +201,19 @@ class CaseVerdict:
 
 
 def by_case(
-    cases: CaseSet, responses: dict[str, list[Response]], seconds: dict[str, list[float]]
+    cases: CaseSet,
+    responses: dict[str, list[Response]],
+    seconds: dict[str, list[float]],
+    verdicts: list[Verdict],
 ) -> dict[str, list[CaseVerdict]]:
-    """The verdict on each case of each exercise."""
+    """The verdict on each case of each exercise, of which `verdicts` are the whole."""
+    passed = {verdict.exercise for verdict in verdicts if verdict.passed}
     judged = {}
     for name, asked in cases.cases.items():
-        given = examined(cases.topic, name, asked, responses.get(name, []))
-        found = findings(cases.specs[name], asked, given)
+        found: list[Finding | None] = [None] * len(asked)
+        if name not in passed:
+            given = examined(cases.topic, name, asked, responses.get(name, []))
+            found = findings(cases.specs[name], asked, given)
         took = seconds.get(name, [])
         judged[name] = [
             _case_verdict(
