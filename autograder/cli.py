@@ -199,6 +199,19 @@ def sample(
         typer.echo(f"{count} submissions are in {into}.")
 
 
+@app.command()
+def doctor(
+    into: Annotated[Path | None, typer.Option(help="Where results go, as for grade.")] = None,
+    json_wanted: Annotated[bool, typer.Option("--json", help="A list of objects.")] = False,
+) -> None:
+    """Check this machine and this course, and say what to do where something is not right."""
+    from autograder.doctor import PROBLEM, as_json, examine, print_findings
+
+    findings = examine(into)
+    typer.echo(as_json(findings)) if json_wanted else print_findings(findings)
+    raise typer.Exit(FAILED if any(finding.state == PROBLEM for finding in findings) else 0)
+
+
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def lab(
     context: typer.Context,
