@@ -209,9 +209,18 @@ def test_cores_are_those_that_may_be_used(site: Site, monkeypatch: pytest.Monkey
 def test_limits_of_the_machine_that_are_lower_are_named(course: Course, tmp_path: Path) -> None:
     lower = ("bash", "-c", 'ulimit -n 200; ulimit -t 600; exec "$@"', "bash")
     finding = ask_elsewhere("ulimits", *lower, into=tmp_path, cwd=course.root)
-    assert finding.state == WARNING
+    assert finding.state != OK  # with many cores, 200 are too few for the grading process too
     assert "seconds of CPU time 600 of 900 (ulimit -Ht)" in finding.found
     assert "open files 200 of 256 (ulimit -Hn)" in finding.found
+
+
+def test_open_files_are_those_of_all_workers(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_checks.resource, "getrlimit", lambda kind: (1000, 4096))
+    options = {"memory_limit": 1e-9, "disk_limit": 1e-9, "cpu_limit": 1.0}
+    assert found_by("ulimits", with_options(site, workers=25, **options)).state == OK
+    finding = found_by("ulimits", with_options(site, workers=26, **options))
+    assert finding.found == "1000 open files are allowed, 26 workers need 1040"
+    assert (finding.state, "ulimit -n 1040" in finding.todo) == (PROBLEM, True)
 
 
 @pytest.mark.parametrize(("free", "state"), [(50, PROBLEM), (500, WARNING), (5000, OK)])

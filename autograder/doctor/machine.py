@@ -34,6 +34,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 SCANT, TOO_LITTLE = GIB, 100 * MIB  # bytes free on a disk
 LITTLE_SHARED_MEMORY = 64 * MIB
 OPEN_FILES = 256  # of a kernel
+FILES_OF_A_WORKER = 40  # that the grading process holds open; 34 were seen
 LONGEST_SOCKET_PATH = 107  # bytes: the kernel's sockaddr_un, less the zero that ends it
 SIGNS = "✘ ⚑ — é"  # of what tables and names hold
 
@@ -166,10 +167,20 @@ def check_own_limits(site: Site) -> Said:
         )
         if resource.RLIM_INFINITY != (most := resource.getrlimit(kind)[1]) < asked
     ]
-    if not low:
-        return ok("none is lower than what kernels are given")
-    todo = f"Raise them in /etc/security/limits.conf, or ask for less in {CONFIG}."
-    return warning("lower than what kernels are to have: " + ", ".join(low), todo)
+    parts = [_open_files(site.workers)]
+    if low:
+        todo = f"Raise them in /etc/security/limits.conf, or ask for less in {CONFIG}."
+        parts.append(warning("lower than what kernels are to have: " + ", ".join(low), todo))
+    return together(parts)
+
+
+def _open_files(workers: int) -> Said:
+    """Of the grading process itself, which holds the sockets of all its kernels."""
+    most, needed = resource.getrlimit(resource.RLIMIT_NOFILE)[0], workers * FILES_OF_A_WORKER
+    if most == resource.RLIM_INFINITY or most >= needed:
+        return ok(f"{needed} open files are allowed, as {workers} workers need")
+    todo = f"Run `ulimit -n {needed}` in the terminal before grading, or set fewer workers."
+    return problem(f"{most} open files are allowed, {workers} workers need {needed}", todo)
 
 
 def check_fonts(site: Site) -> Said:
