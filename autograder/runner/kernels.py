@@ -38,6 +38,7 @@ PROVISIONER = "autograder-warm"
 PREFIX, YOUNG = "ag-", 3600.0  # of a nursery's folder: its name, and seconds of age
 WARMING = 120.0  # seconds for the imports
 MOST_NOTICES = 50  # that one kernel's end is told of
+ENDING = 5.0  # seconds for the nursery to end with its kernels
 
 # Here, and not in the package's metadata: only our own manager can use it.
 KernelProvisionerFactory.provisioners[PROVISIONER] = EntryPoint(
@@ -162,10 +163,17 @@ class Nursery:
             socket.send_fds(self.line, [data], descriptors or [])
 
     def close(self) -> None:
+        """At the end of the line it ends itself, and its kernels; where it does not, it is ended.
+
+        In this order because what processes took is known only of those that were waited for.
+        """
         with contextlib.suppress(OSError):
             self.line.shutdown(socket.SHUT_RDWR)
-        self.process.kill()
-        self.process.wait()
+        try:
+            self.process.wait(ENDING)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         self.lives.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 

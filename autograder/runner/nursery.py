@@ -75,6 +75,7 @@ def main() -> None:
     os.set_inheritable(LINE, False)
     import_what_kernels_need()
     Nursery(line).serve()
+    os._exit(0)  # nothing is left to be done, and to take the libraries down would take a while
 
 
 def import_what_kernels_need() -> None:
@@ -116,7 +117,7 @@ class Nursery:
             if wake in ready:
                 os.read(wake, 4096)
             if self.line.fileno() in ready and not self.read_requests():
-                return
+                return self.end_all()
             self.look_after()
 
     def report(self, **said: Any) -> None:
@@ -191,6 +192,11 @@ class Nursery:
                 self.report(noticed=name, kind=str(kind)[:40], text=str(text)[:500])
             except (ValueError, TypeError, RecursionError):
                 self.report(noticed=name, kind="malformed-message", text=repr(line[:80]))
+
+    def end_all(self) -> None:
+        for kernel in self.kernels.values():
+            _kill(kernel.pid, signal.SIGKILL)
+            os.waitpid(kernel.keeper, 0)
 
     def watch(self) -> None:
         """End what holds too many processes, or too much memory in all of them together: limits of

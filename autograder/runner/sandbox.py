@@ -91,6 +91,7 @@ def _outer() -> list[str]:
         "bwrap",
         "--unshare-all",
         "--die-with-parent",
+        "--as-pid-1",  # bubblewrap's own process 1 is not waited for, and its CPU time is lost
         "--new-session",
         "--clearenv",
         *("--uid", "1000", "--gid", "1000"),
