@@ -1833,7 +1833,8 @@ class Channel:
     def inherited(cls) -> Channel | None:
         """The end that this process was started with, if it was."""
         descriptor = os.environ.get(DESCRIPTOR_VARIABLE)
-        return cls(socket.socket(fileno=int(descriptor))) if descriptor else None
+        # A copy: a notebook may load its check twice, and what is dropped closes its own.
+        return cls(socket.socket(fileno=os.dup(int(descriptor)))) if descriptor else None
 
     def send(self, message: dict[str, Any]) -> None:
         data = pack(message)
