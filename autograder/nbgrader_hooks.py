@@ -127,7 +127,13 @@ def write_csv(target: Path, rows: list[dict[str, Any]]) -> None:
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: as_text(value) for name, value in row.items()} for row in rows)
+
+
+def as_text(value: Any) -> Any:
+    """With an apostrophe before what a spreadsheet would take for a formula, such as `=cmd`."""
+    formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@"))
+    return f"'{value}" if formula else value
 
 
 def grade_rows(gradebook: Gradebook) -> list[dict[str, Any]]:
