@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -268,4 +269,9 @@ def main() -> None:
     # Tensors are small here, and processes run side by side: threads of one would only wait for
     # those of the others. To be said before torch is imported.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # a terminal may know fewer letters than a name has
+            stream.reconfigure(errors="replace")
     sys.exit(app())

@@ -30,9 +30,9 @@ class GradingOptions(Configurable):
         help="Due date of each topic, such as '2026-10-12 23:59:00 UTC'. One that was set in the "
         "gradebook (by formgrader, say) is left as it is.",
     ).tag(config=True)
-    workers = Int(0, help="Notebooks run side by side; 0 stands for the number of cores.").tag(
-        config=True
-    )
+    workers = Int(
+        0, help="Notebooks run side by side; 0 stands for the number of cores that may be used."
+    ).tag(config=True)
     sandbox = Bool(
         True, help="Run kernels in a sandbox; without, students' code runs with your rights."
     ).tag(config=True)
@@ -54,6 +54,14 @@ class GradingOptions(Configurable):
         help="Seconds that the answers to one exercise may take on the secret cases; 0: as long as "
         "the exercise allows, which is known to suffice on a busy machine.",
     ).tag(config=True)
+
+
+def usable_cores() -> int:
+    """The cores that this process may use; a machine may have more."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        return os.cpu_count() or 1
 
 
 def check_id(exercise: str) -> str:

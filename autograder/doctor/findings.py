@@ -90,7 +90,9 @@ class Site:
 
     @property
     def workers(self) -> int:
-        return self.options.workers or os.cpu_count() or 1
+        from autograder.course import usable_cores
+
+        return self.options.workers or usable_cores()
 
 
 def programs() -> str:

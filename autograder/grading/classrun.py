@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import os
 import time
 import warnings
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from nbformat.warnings import DuplicateCellId, MissingIDFieldWarning
 from nbgrader.api import Gradebook
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
-from autograder.course import Course, GradingOptions, Trouble
+from autograder.course import Course, GradingOptions, Trouble, usable_cores
 from autograder.exercises import TOPICS
 from autograder.grading.feedback import notes_of, write_page
 from autograder.grading.gradebook import (
@@ -175,7 +174,7 @@ def _grade_all(
         results.append(result)
         progress(result, len(results), len(submissions))
 
-    workers = options.workers or os.cpu_count() or 1
+    workers = options.workers or usable_cores()
     pool = ThreadPoolExecutor(workers)
     running: dict[Future[tuple[Record, bool]], _Work] = {}
 

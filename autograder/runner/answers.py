@@ -17,6 +17,7 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from autograder.course import usable_cores
 from autograder.runner.session import GRACE, Session
 from autograder.student.cases import CaseSet, Raised, Response
 from autograder.student.channel import Channel, ChannelClosed, answer_questions
@@ -34,7 +35,7 @@ def try_files(
     """Each file with its verdicts, in the order given; none sees what another does."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["autograder.runner.warm"])
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(workers or usable_cores()) as pool:
         judged = pool.map(lambda file: try_file(context, cases, file), files)
         yield from zip(files, judged, strict=True)
 

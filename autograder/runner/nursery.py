@@ -38,6 +38,8 @@ import lookout  # type: ignore[import-not-found]
 
 LINE = 3  # the inherited descriptor
 DESCRIPTOR_VARIABLE = "AUTOGRADER_JUDGE_DESCRIPTOR"
+# Not matplotlib_inline.backend_inline: it takes hold of the shell as it is imported, and there is
+# none yet.
 MODULES = (
     "autograder_student",
     "IPython.core.pylabtools",
@@ -45,7 +47,6 @@ MODULES = (
     "ipykernel.kernelapp",
     "ipywidgets",
     "matplotlib.pyplot",
-    "matplotlib_inline.backend_inline",
     "stack_data",
     "torch.nn.functional",
     "zmq.utils.garbage",
@@ -312,7 +313,7 @@ def be_a_kernel(request: dict[str, Any], judge: int, telling: int) -> None:
 
 
 def hide_the_rest(folder: str, disk: int) -> None:
-    """Only this kernel's folder stays; what is written elsewhere goes to a small disk in memory."""
+    """Only this kernel's folder stays. All that it may write goes to one small disk in memory."""
     _mount(None, "/", None, MS_REC | MS_PRIVATE, None)
     work, parent = os.path.join(folder, "work"), os.path.dirname(folder)
     given = {name: _read(os.path.join(work, name)) for name in os.listdir(work)}
@@ -327,15 +328,21 @@ def hide_the_rest(folder: str, disk: int) -> None:
     for name, data in given.items():
         with open(os.path.join(work, name), "wb") as file:
             file.write(data)
-    _mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, f"size={disk},mode=1777")
+    put_in_place_of("/dev/shm", os.path.join(folder, "shm"))
     if any(place.startswith("/tmp/") for place in (parent, sys.prefix, sys.base_prefix)):
         # What lies there must stay in sight; but nothing may be left there for others.
         _mount(None, "/tmp", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, None)
         os.environ["TMPDIR"] = work
         tempfile.tempdir = None  # what was found before the fork
     else:
-        _mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, f"size={disk},mode=1777")
+        put_in_place_of("/tmp", os.path.join(folder, "tmp"))
     _mount("tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV, "size=0,mode=555")
+
+
+def put_in_place_of(place: str, folder: str) -> None:
+    os.mkdir(folder)
+    os.chmod(folder, 0o1777)
+    _mount(folder, place, None, MS_BIND, None)
 
 
 def give_up_rights() -> None:
