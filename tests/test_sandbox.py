@@ -240,16 +240,15 @@ def test_all_that_a_kernel_may_write_is_one_disk() -> None:
     code = """
 import os, tempfile
 answer = []
-for place in (".", tempfile.gettempdir(), "/dev/shm"):
-    for number in range(2):
-        try:
-            with open(os.path.join(place, f"file-{number}"), "wb") as file:
-                file.write(b"x" * (12 * 2**20))
-            answer.append(True)
-        except OSError:
-            answer.append(False)
+for number, place in enumerate([".", ".", tempfile.gettempdir(), "/dev/shm"]):
+    try:
+        with open(os.path.join(place, f"file-{number}"), "wb") as file:
+            file.write(b"x" * (12 * 2**20))
+        answer.append(True)
+    except OSError:
+        answer.append(False)
 """
-    assert ask(code) == [True, True, False, False, False, False]
+    assert ask(code) == [True, True, False, False]
 
 
 def test_a_flood_of_output_is_cut_off() -> None:
