@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -80,13 +81,28 @@ class Nursery:
 
     def _start(self) -> None:
         self.line, theirs = socket.socketpair()
+        begun: Future[subprocess.Popen[bytes]] = Future()
+        threading.Thread(target=self._tend, args=(theirs, begun), daemon=True).start()
+        self.process = begun.result()
+
+    def _tend(self, theirs: socket.socket, begun: Future[subprocess.Popen[bytes]]) -> None:
+        """Start it, listen to it and wait for it in one thread, with which it would die."""
+        try:
+            process = self._begin(theirs)
+        except BaseException as error:
+            return begun.set_exception(error)
+        begun.set_result(process)
+        self._listen()
+        process.wait()
+
+    def _begin(self, theirs: socket.socket) -> subprocess.Popen[bytes]:
         errors = (self.folder / "errors").open("wb")
 
         def give_the_line() -> None:
             os.dup2(theirs.fileno(), 3)
 
         with theirs, errors:
-            self.process = subprocess.Popen(
+            return subprocess.Popen(
                 sandbox.command(self.boxes, self.folder / "code"),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -94,7 +110,6 @@ class Nursery:
                 pass_fds=(3,) if theirs.fileno() == 3 else (theirs.fileno(), 3),
                 preexec_fn=give_the_line,
             )
-        threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
         with self.line.makefile("rb") as lines:
