@@ -13,7 +13,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -143,7 +144,7 @@ def run_notebook(
     run = NotebookRun(notebook, secret, public, limits or RunLimits(), files or {})
     run.ends = time.monotonic() + run.limits.notebook
     for _ in range(MOST_KERNELS):
-        if asyncio.run(_run_in_one_kernel(run)):
+        if _complete(_run_in_one_kernel(run)):
             break
     else:
         run.troubles.append(f"gave up after {MOST_KERNELS} kernels died")
@@ -152,6 +153,17 @@ def run_notebook(
     note_source(run.flags, run.notebook, secret.specs, verdicts)
     add_verdicts(run.notebook, verdicts)
     return run
+
+
+def _complete(work: Coroutine[Any, Any, bool]) -> bool:
+    """What `work` returns, whether or not this thread runs an event loop already, as that of
+    formgrader's server does: a loop cannot be run inside another, but in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 async def _run_in_one_kernel(run: NotebookRun) -> bool:
