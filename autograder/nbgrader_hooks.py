@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
@@ -15,7 +16,7 @@ from traitlets import Unicode
 from autograder.build.release import read_notebook
 from autograder.course import Course, GradingOptions, check_id
 from autograder.grading.hashes import Assignment, Hashes
-from autograder.grading.judging import limits_of, make_record
+from autograder.grading.judging import SecretCases, limits_of, make_record
 from autograder.grading.records import Record, load_record, save_record
 from autograder.grading.safe import safe_to_show
 from autograder.grading.submissions import Submission, files_beside, repair
@@ -23,6 +24,9 @@ from autograder.runner.sandbox import require_sandbox
 from autograder.student.verdicts import Verdict
 
 Processed = tuple[NotebookNode, dict[str, Any]]
+# Of each run of nbgrader's: one drawing for a class, and another each time that the button in
+# formgrader is pressed, whose server may live for weeks.
+_drawn: WeakKeyDictionary[object, SecretCases] = WeakKeyDictionary()
 
 
 class Repair(NbGraderPreprocessor):
@@ -62,7 +66,8 @@ class JudgedExecute(NbGraderPreprocessor):
             return record
         if options.sandbox:
             require_sandbox()
-        record = make_record(student, topic, notebook, files, hashes, options)
+        drawn = _drawn.setdefault(self.parent.parent, SecretCases())
+        record = make_record(student, topic, notebook, files, hashes, options, drawn)
         save_record(records, record)
         return record
 
