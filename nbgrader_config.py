@@ -53,6 +53,7 @@ c.Autograde.autograde_preprocessors = [
 ]
 c.GenerateFeedback.exporter_class = FeedbackExporter
 c.GenerateFeedback.preprocessors = [GetGrades]
-c.HTMLExporter.template_name = "judged"
-c.HTMLExporter.extra_template_basedirs = [str(PAGES)]
+# By its own name: formgrader has a template of its own for the exporter that this one is made from.
+c.FeedbackExporter.template_name = "judged"
+c.FeedbackExporter.extra_template_basedirs = [str(PAGES)]
 c.ExportApp.plugin_class = nbgrader_hooks.QuotedCsv

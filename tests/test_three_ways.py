@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
@@ -16,8 +18,10 @@ from dataclasses import dataclass
 from http.cookiejar import CookieJar
 from pathlib import Path
 
+import nbformat
 import pytest
 from conftest import ROOT, TOPIC, Command, make_course
+from nbformat.v4 import new_markdown_cell
 from nbgrader.api import Gradebook
 
 from autograder.build.release import build_release
@@ -28,6 +32,9 @@ TOKEN = "three-ways"
 FORGED = '''
 """Answers nothing, and claims to have answered everything right."""
 import IPython
+from IPython.display import HTML, Javascript, display
+
+display(HTML("<script>stored()</script><img src=x onerror='stored()'>"), Javascript("stored()"))
 
 class Forged(dict):
     def __getattr__(self, name):
@@ -58,6 +65,7 @@ class Class:
     points: dict[str, dict[tuple[str, str], float]]
     nurseries: set[int]  # process ids of those that the server had
     left: list[str]  # processes that the server left behind
+    pages: list[str]  # what formgrader shows of the forger's notebook, by way
 
 
 @pytest.fixture(scope="module")
@@ -70,16 +78,19 @@ def three_ways(
     python("-m", "nbgrader", "autograde", TOPIC, cwd=plain.root)
     students = [place.name for place in sorted(pressed.submitted.iterdir())]
     nurseries: set[int] = set()
+    with formgrader(ours.root) as server:
+        pages = [server.page_of(ours, FORGER)]
     with formgrader(pressed.root) as server:
         for student in students:
             said = server.press(student)
             assert said["success"] == (student != DAMAGED), said
             nurseries.add(server.nursery)
+        pages.append(server.page_of(pressed, FORGER))
         born = descendants(server.process.pid)
     left = [line for pid, line in born.items() if outlives(pid)]
     courses = {"autograder grade": ours, "nbgrader autograde": plain, "formgrader": pressed}
     points = {way: points_in(course) for way, course in courses.items()}
-    return Class(students, points, nurseries, left)
+    return Class(students, points, nurseries, left, pages)
 
 
 def submitted(root: Path) -> Course:
@@ -90,6 +101,11 @@ def submitted(root: Path) -> Course:
         write_submission(course.root, course.submitted, samples[student])
     (course.root / "forged.py").write_text(FORGED)
     write_submission(course.root, course.submitted, Sample(TOPIC, FORGER, "forged", "forged.py"))
+    path = course.submitted / FORGER / TOPIC / f"{TOPIC}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.append(new_markdown_cell("**Bold** <script>stored()</script>"))
+    notebook.cells.append(new_markdown_cell("<img src=x onerror='stored()'>"))
+    nbformat.write(notebook, path)
     build_release(course, TOPIC, course.release_notebook(TOPIC).parent)
     return course
 
@@ -129,6 +145,15 @@ class Server:
             said: dict[str, object] = json.loads(answer.read())
         return said
 
+    def page_of(self, course: Course, student: str) -> str:
+        """What a person who grades by hand sees of a notebook."""
+        with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
+            (notebook,) = gradebook.find_submission(TOPIC, student).notebooks
+            path = f"formgrader/submissions/{notebook.id}"
+        with self.opener.open(urllib.parse.urljoin(self.url, path), timeout=60) as answer:
+            page: str = answer.read().decode()
+        return page
+
     @property
     def nursery(self) -> int:
         """The process that forks its kernels; 0 where there is none."""
@@ -159,13 +184,27 @@ def formgrader(root: Path) -> Iterator[Server]:
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
         server = Server(process, address_of(process, runtime), opener, cookies)
         for page in (f"api/me?token={TOKEN}", f"formgrader/manage_submissions/{TOPIC}"):
-            opener.open(urllib.parse.urljoin(server.url, page), timeout=60).close()
+            visit(opener, urllib.parse.urljoin(server.url, page))
         yield server
         process.send_signal(signal.SIGTERM)
         process.wait(60)
     finally:
         process.kill()
         process.wait()
+
+
+def visit(opener: urllib.request.OpenerDirector, url: str) -> None:
+    """Open a page; again for a while where nobody listens yet: the file comes before."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            return opener.open(url, timeout=60).close()
+        except urllib.error.HTTPError:
+            raise
+        except urllib.error.URLError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
 
 
 def address_of(process: subprocess.Popen[bytes], runtime: Path) -> str:
@@ -220,3 +259,12 @@ def test_one_nursery_serves_the_server_and_ends_with_it(three_ways: Class) -> No
     assert len(three_ways.nurseries) == 1
     assert 0 not in three_ways.nurseries
     assert three_ways.left == []
+
+
+def test_formgraders_page_runs_nothing_of_a_students(three_ways: Class) -> None:
+    """It is part of the instructor's own session, where a script could give points."""
+    for page in three_ways.pages:
+        assert "<strong>Bold</strong>" in page, "it is the student's page"
+        assert "&lt;script&gt;stored()" in page, "and what was typed is shown"
+        assert re.findall(r"<script[^>]*>\s*stored", page) == []
+        assert re.findall(r"<img[^>]*onerror", page) == []
