@@ -1,11 +1,13 @@
-"""What judging and grading cost, as ratios of things measured side by side in one run.
+"""What grading costs, beside stock nbgrader: measured side by side, in one run, on one class.
 
-Run it with `make bench`, or `python benchmarks/run.py`; it takes about a minute, and nothing in it
-is asserted: seconds depend on the machine and on what else it does, ratios hardly do.
+Run it with `make bench` (about ten minutes on two cores), or `python benchmarks/run.py --quick`
+(two or three). Nothing in it is asserted: seconds depend on the machine and on what else it does,
+ratios much less.
 """
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import shutil
@@ -13,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,26 +25,285 @@ from pathlib import Path
 
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_notebook
 from rich.console import Console
 from rich.table import Table
+from spending import Spent, cpu_of, spend, with_descendants
 
 from autograder.build.cases import build_cases
 from autograder.build.release import read_notebook
 from autograder.course import Course
 from autograder.exercises import TOPICS
 from autograder.grading.judging import public_bytes
+from autograder.grading.submissions import find_submissions, read_submission, repair
 from autograder.runner.answers import try_files
 from autograder.runner.kernels import the_nursery
 from autograder.runner.notebook import RunLimits, run_notebook
 from autograder.runner.sandbox import Limits
-from autograder.sample import fill
+from autograder.sample import fill, load_samples, make_class
 from autograder.student.cases import CaseSet
 
 ROOT = Path(__file__).resolve().parent.parent
 TOPIC = "01_self_attention"
 ANSWERS = ROOT / "solutions" / "self_attention.py"
 FILES = 4  # copies of the answers to try
-SUBMISSIONS = 4  # notebooks to grade
+SUBMISSIONS = 4  # notebooks to grade by one worker, and by two
+# One copied check ends stock nbgrader's run of the whole class; what cannot be read costs nothing;
+# an endless loop costs both sides what their limits say.
+LEFT_OUT = {"copied-check", "not-json", "renamed", "endless"}
+STOCK_CONFIG = 'c = get_config()\nc.CourseDirectory.course_id = "transformers"\n'
+console = Console()
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of the class that both ways grade; of the smaller one that shows what stock nbgrader's start
+    costs; how often ours grades each submission to show the same; and of classes that grow."""
+
+    small: int
+    large: int
+    times: int
+    growing: tuple[int, ...]
+
+
+FULL = Sizes(4, 14, 5, (25, 50, 100, 200))
+QUICK = Sizes(1, 5, 5, ())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="smaller classes, fewer rows")
+    quick = parser.parse_args().quick
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    logging.getLogger("traitlets").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore")
+    sizes = QUICK if quick else FULL
+    with folder() as place:
+        compared = stock_and_ours(place, sizes)
+        shares_of_the_cost(place / "large", compared.ours.cpu)
+        if sizes.growing:
+            growth(place, sizes, compared.ours_whole)
+    rows = [cold_or_warm()]
+    if not quick:
+        rows += [forked_or_fresh(), judged_or_plain(), two_workers_or_one()]
+    print_rows(rows)
+
+
+# ---- a class, graded in two ways
+
+
+@dataclass
+class Compared:
+    """A further submission, start-up apart, and a whole run, in both ways."""
+
+    stock: Spent
+    ours: Spent
+    stock_whole: Spent
+    ours_whole: Spent
+
+
+def stock_and_ours(place: Path, sizes: Sizes) -> Compared:
+    make_course(place / "small", sizes.small)
+    make_course(place / "large", sizes.large)
+    shutil.copytree(place / "large", place / "repeated")
+    repeat(place / "repeated" / "submitted", sizes.times)
+    found: dict[str, Spent] = {}
+    for name, course, command in (
+        ("stock, a smaller class", stock_copy(place / "small"), stock_command()),
+        ("ours", place / "large", our_command()),
+        ("stock", stock_copy(place / "large"), stock_command()),
+        ("ours, repeated", place / "repeated", our_command()),
+    ):
+        with console.status(f"{name} ..."):
+            found[name] = spend(command, course)
+    compared = Compared(
+        further(found["stock, a smaller class"], found["stock"], sizes.large - sizes.small),
+        further(found["ours"], found["ours, repeated"], sizes.large * (sizes.times - 1)),
+        found["stock"],
+        found["ours"],
+    )
+    print_compared(compared, sizes)
+    return compared
+
+
+def further(less: Spent, more: Spent, count: int) -> Spent:
+    """What one of the `count` submissions took by which two runs differ."""
+    seconds, cpu = (more.seconds - less.seconds) / count, (more.cpu - less.cpu) / count
+    return Spent(seconds, cpu, more.own_memory, more.all_memory)
+
+
+def repeat(submitted: Path, times: int) -> None:
+    """Each submission several times, as of several students."""
+    for student in [place for place in submitted.iterdir() if place.is_dir()]:
+        for number in range(1, times):
+            shutil.copytree(student, student.with_name(f"{student.name}-{number}"))
+
+
+def our_command() -> list[str]:
+    return [sys.executable, "-c", "from autograder.cli import main; main()", "grade", TOPIC]
+
+
+def stock_command() -> list[str]:
+    return [sys.executable, "-m", "nbgrader", "autograde", TOPIC, "--create"]
+
+
+def make_course(course: Path, size: int) -> None:
+    """A course with a class of that size; the larger of two begins as the smaller does."""
+    course.mkdir()
+    for name in ("source", "release"):
+        shutil.copytree(ROOT / name, course / name)
+    shutil.copy(ROOT / "nbgrader_config.py", course)
+    kinds = {sample.kind for sample in load_samples(ROOT) if sample.topic == TOPIC} - LEFT_OUT
+    make_class(ROOT, course / "submitted", [TOPIC], size, ",".join(sorted(kinds)))
+
+
+def stock_copy(course: Path) -> Path:
+    """The same course as stock nbgrader has it: its own preprocessors, its assignment entered."""
+    copy = course.with_name(f"{course.name}-stock")
+    shutil.copytree(course, copy)
+    (copy / "nbgrader_config.py").write_text(STOCK_CONFIG)
+    (copy / "submitted" / ".sample-class").unlink()
+    command = [sys.executable, "-m", "nbgrader", "generate_assignment", TOPIC, "--force"]
+    subprocess.run(command, cwd=copy, check=True, capture_output=True)
+    return copy
+
+
+def print_compared(compared: Compared, sizes: Sizes) -> None:
+    table = Table(title=f"Topic 01, the same submissions, {os.cpu_count()} cores")
+    for column in ("", "stock nbgrader", "autograder grade", "ratio"):
+        table.add_column(column, justify="right" if column else "left")
+    each, whole = (compared.stock, compared.ours), (compared.stock_whole, compared.ours_whole)
+    number = sizes.large
+    rows: list[tuple[str, list[float], str]] = [
+        ("further: seconds", [spent.seconds for spent in each], ".2f"),
+        ("further: CPU seconds", [spent.cpu for spent in each], ".2f"),
+        ("further: a minute", [60 / spent.seconds for spent in each], ".1f"),
+        (f"a class of {number}: seconds", [spent.seconds for spent in whole], ".1f"),
+        (f"a class of {number}: CPU seconds", [spent.cpu for spent in whole], ".1f"),
+        ("peak memory, grader, MB", [spent.own_memory / 1e6 for spent in each], ".0f"),
+        ("peak memory, all, MB", [spent.all_memory / 1e6 for spent in each], ".0f"),
+    ]
+    for what, (stock, ours), form in rows:
+        ratio = ours / stock if "minute" in what else stock / ours
+        table.add_row(what, f"{stock:{form}}", f"{ours:{form}}", f"{ratio:.1f}")
+    console.print(table)
+    console.print(
+        "Stock: no sandbox, one after another. Ours: in the sandbox, judged from outside, a worker "
+        "for each core, feedback written. Further: a submission more, start-up apart; stock's is "
+        f"the difference of classes of {sizes.small} and {number}, ours of that class handed in "
+        f"once and {sizes.times} times. Of memory that forks share, each counts its part.\n"
+    )
+
+
+def growth(place: Path, sizes: Sizes, at_base: Spent) -> None:
+    """Larger and larger classes, graded by us; `at_base` is what the class of both ways took."""
+    table = Table(title="autograder grade, by the size of the class")
+    for column in ("submissions", "seconds", "CPU seconds", "s each", "CPU s each", "MB", "MB all"):
+        table.add_column(column, justify="right")
+    for count in sizes.growing:
+        course = place / f"class-{count}"
+        make_course(course, count)
+        with console.status(f"ours: {count} submissions ..."):
+            spent = spend(our_command(), course)
+        shutil.rmtree(course)
+        each = further(at_base, spent, count - sizes.large)
+        row = [f"{spent.seconds:.0f}", f"{spent.cpu:.0f}", f"{each.seconds:.2f}", f"{each.cpu:.2f}"]
+        memory = [f"{held / 1e6:.0f}" for held in (spent.own_memory, spent.all_memory)]
+        table.add_row(str(count), *row, *memory)
+    console.print(table)
+    console.print(f"Each: beyond the class of {sizes.large}, which pays for the start.\n")
+
+
+# ---- where it goes
+
+# In the kernel: the CPU time of each cell, between its start and its end.
+METER = """
+def _meter():
+    import resource
+    def now():
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        return used.ru_utime + used.ru_stime
+    began, cells = [now()], []
+    shell = get_ipython()
+    shell.events.register("pre_run_cell", lambda info: began.append(now()))
+    shell.events.register("post_run_cell", lambda result: cells.append(now() - began[-1]))
+    return lambda: print(sum(cells[1:]), now())
+_metered = _meter()
+"""
+
+
+@dataclass
+class Shares:
+    """CPU seconds of one notebook's run, by what they are spent on."""
+
+    cells: float = 0.0
+    kernel: float = 0.0  # the rest of what the kernel's process took
+    nursery: float = 0.0  # forking, namespaces, watching and ending
+    judge: float = 0.0
+    talking: float = 0.0  # nbclient, messages, outputs
+
+    def __iadd__(self, other: Shares) -> Shares:
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+        return self
+
+
+def shares_of_the_cost(place: Path, marginal: float) -> None:
+    """The cells' own time as the floor, and what lies above it."""
+    course = Course.at(place)
+    release = read_notebook(course.release_notebook(TOPIC))
+    secret = build_cases(TOPICS[TOPIC], 1)
+    the_nursery().wait_until_warm()
+    books = [repair(read_submission(s), release)[0] for s in find_submissions(course, TOPIC)]
+    total = Shares()
+    with console.status("the shares of the cost ..."):
+        metered(books[0], secret)  # what is made once in a run is made now
+        for book in books:
+            total += metered(book, secret)
+    shares = {name: value / len(books) for name, value in vars(total).items()}
+    rest = marginal - sum(shares.values())
+    table = Table(title="CPU seconds of a submission, and where they go")
+    table.add_column("what")
+    table.add_column("CPU s", justify="right")
+    for name, text in (
+        ("cells", "the cells themselves, drawing and answering the judge: the floor"),
+        ("kernel", "kernel: IPython's start, messages, between cells"),
+        ("nursery", "fork, namespaces, mounts, watching, ending"),
+        ("talking", "nbclient and zmq on the grader's side"),
+        ("judge", "the judge: comparing, naming the mistake"),
+    ):
+        table.add_row(text, f"{shares[name]:.3f}")
+    table.add_row("reading, repair, gradebook, record, feedback (the rest)", f"{rest:.3f}")
+    table.add_row("together: a further submission in the run above", f"{marginal:.3f}")
+    table.add_row(
+        "above the floor (the goal is less than 0.35)", f"{marginal - shares['cells']:.3f}"
+    )
+    console.print(table)
+    console.print()
+
+
+def metered(book: NotebookNode, secret: CaseSet) -> Shares:
+    """Run one notebook with a meter in its kernel."""
+    book = NotebookNode(book, cells=[NotebookNode(cell) for cell in book.cells])
+    book.cells.insert(0, new_code_cell(METER))
+    book.cells.append(new_code_cell("_metered()"))
+    before, began = nursery_cpu(), time.process_time()
+    run = run_notebook(book, secret, public_bytes(TOPIC), RunLimits(kernel=Limits()))
+    used, born = time.process_time() - began, nursery_cpu() - before
+    began = time.process_time()
+    run.verdicts()
+    judge = time.process_time() - began
+    said = "".join(output.get("text", "") for output in book.cells[-1].outputs)
+    cells, kernel = map(float, said.split())
+    return Shares(cells, kernel - cells, born - kernel, judge, used - judge)
+
+
+def nursery_cpu() -> float:
+    """Of the nursery, and of the kernels that have ended."""
+    return sum(map(cpu_of, with_descendants(the_nursery().process.pid)))
+
+
+# ---- two ways to do one thing
 
 
 @dataclass
@@ -57,18 +319,29 @@ class Measured:
         return self.seconds[1] / self.seconds[0]
 
 
-def main() -> None:
-    logging.getLogger("traitlets").setLevel(logging.ERROR)
+def print_rows(rows: list[Measured]) -> None:
     table = Table(title="Seconds, measured side by side")
     for column in ("what", "one way", "s", "the other", "s", "ratio"):
         table.add_column(column, justify="right" if column in ("s", "ratio") else "left")
-    console = Console()
-    for measure in (forked_or_fresh, judged_or_plain, two_workers_or_one):
-        with console.status(f"{measure.__name__.replace('_', ' ')} ..."):
-            row = measure()
+    for row in rows:
         (one, other), (first, second) = row.ways, row.seconds
-        table.add_row(row.what, one, f"{first:.2f}", other, f"{second:.2f}", f"{row.ratio:.2f}")
+        table.add_row(row.what, one, f"{first:.2f}", other, f"{second:.2f}", f"{row.ratio:.1f}")
     console.print(table)
+
+
+def cold_or_warm() -> Measured:
+    """From nothing to a kernel that has imported torch and matplotlib, and its end."""
+    secret = build_cases(TOPICS[TOPIC], 1)
+    the_nursery().wait_until_warm()
+
+    def start(limits: Limits | None) -> float:
+        cell = new_code_cell("import torch, matplotlib.pyplot")
+        run = partial(run_notebook, new_notebook(cells=[cell]), secret, public_bytes(TOPIC))
+        return timed(lambda: run(RunLimits(kernel=limits)))
+
+    warm, cold = zip(*((start(Limits()), start(None)) for _ in range(3)), strict=True)
+    ways = ("forked warm, in the sandbox", "started cold")
+    return Measured("a kernel with torch and matplotlib", ways, (min(warm), min(cold)))
 
 
 def forked_or_fresh() -> Measured:
