@@ -63,17 +63,37 @@ CAPABILITY_VERSION = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+@dataclass(frozen=True)
+class Process:
+    """One of a kernel's, as it was seen: bytes that it holds, others' shared ones included."""
+
+    parent: int
+    namespace: str
+    size: int
+
+
 @dataclass
 class Kernel:
     """A kernel that runs: the process that waits for it, the kernel itself, and its limits."""
 
     keeper: int
     pid: int
-    namespace: str
+    namespaces: set[str]  # its own of processes, and those that were made in it
     limits: dict[str, Any]
     notices: int  # where it tells what it tried
     told: bytes = b""
     reason: str = ""
+
+    def take_in(self, processes: dict[int, Process]) -> None:
+        """Know a namespace that was made in one of ours: its first process has its parent there,
+        as long as the namespace is."""
+        before = 0
+        while before < len(self.namespaces):
+            before = len(self.namespaces)
+            for process in processes.values():
+                parent = processes.get(process.parent)
+                if parent is not None and parent.namespace in self.namespaces:
+                    self.namespaces.add(process.namespace)
 
 
 def main() -> None:
@@ -183,7 +203,7 @@ class Nursery:
             return self.report(ended=name, status=1, reason="it could not be put into a sandbox")
         pid = int(said)
         namespace = os.readlink(f"/proc/{keeper}/ns/pid_for_children")
-        self.kernels[name] = Kernel(keeper, pid, namespace, request["limits"], notices)
+        self.kernels[name] = Kernel(keeper, pid, {namespace}, request["limits"], notices)
         self.report(started=name)
 
     def look_after(self) -> None:
@@ -219,18 +239,10 @@ class Nursery:
     def watch(self) -> None:
         """End what holds too many processes, or too much memory in all of them together: limits of
         the kernel's own are for one process each, and count nothing for root."""
-        held: dict[str, list[int]] = {}
-        for entry in os.listdir("/proc"):
-            if entry.isdigit():
-                try:
-                    namespace = os.readlink(f"/proc/{entry}/ns/pid")
-                    with open(f"/proc/{entry}/statm", "rb") as file:
-                        pages = int(file.read().split()[1])
-                except (OSError, IndexError):
-                    continue
-                held.setdefault(namespace, []).append(pages * resource.getpagesize())
+        processes = look_at_processes()
         for kernel in self.kernels.values():
-            sizes = held.get(kernel.namespace, [])
+            kernel.take_in(processes)
+            sizes = [one.size for one in processes.values() if one.namespace in kernel.namespaces]
             if len(sizes) > kernel.limits["processes"]:
                 kernel.reason = f"more than {kernel.limits['processes']} processes"
             elif sum(sizes) > kernel.limits["memory"]:
@@ -238,6 +250,18 @@ class Nursery:
             else:
                 continue
             _kill(kernel.pid, signal.SIGKILL)
+
+
+def look_at_processes() -> dict[int, Process]:
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError, IndexError):
+                said = _read(f"/proc/{entry}/stat").rpartition(b") ")[2].split()
+                namespace = os.readlink(f"/proc/{entry}/ns/pid")
+                size = int(said[21]) * resource.getpagesize()
+                found[int(entry)] = Process(int(said[1]), namespace, size)
+    return found
 
 
 def keep(request: dict[str, Any], judge: int, writing: int, telling: int) -> None:
@@ -261,6 +285,7 @@ def keep(request: dict[str, Any], judge: int, writing: int, telling: int) -> Non
         try:
             os.close(writing)
             _checked(_libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+            os.setsid()  # what it sends to its group would reach the keeper, whatever the namespace
             be_a_kernel(request, judge, telling)
         except BaseException as error:
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
