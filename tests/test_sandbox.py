@@ -210,6 +210,34 @@ def test_memory_is_counted_over_all_processes() -> None:
     assert said_by(run) == "on\n"
 
 
+def test_what_all_kernels_are_born_with_is_counted_for_no_process() -> None:
+    """Else a few workers of a data loader would hold too much."""
+    code = """
+import os, time
+children = []
+for _ in range(12):
+    child = os.fork()
+    if child == 0:
+        time.sleep(3)
+        os._exit(0)
+    children.append(child)
+answer = [os.waitpid(child, 0)[1] for child in children]
+"""
+    assert ask(code) == [0] * 12
+
+
+def test_children_that_nobody_waits_for_are_counted() -> None:
+    code = """
+    import os, time
+    for _ in range(1000):
+        if os.fork() == 0:
+            os._exit(0)
+    time.sleep(20)
+    """
+    run = run_in_sandbox(code, "print('on')")
+    assert run.troubles == ["the kernel ended in cell 1 (more than 40 processes)"]
+
+
 def test_a_fork_bomb_ends_itself_alone() -> None:
     code = """
     import os

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
+import resource
 import time
 import warnings
 from collections.abc import Callable
@@ -100,6 +102,7 @@ def grade_class(
     options.sandbox = options.sandbox and sandbox
     if options.sandbox:
         require_sandbox()
+    _allow_open_files()
     with explained_errors(course):
         course.prepare()
         present = {item.topic for item in submissions}
@@ -112,6 +115,14 @@ def grade_class(
         results += [Result(student, name, ungradable=why) for student, name, why in strays]
         write_grades(course)
     return sorted(results, key=lambda result: (result.topic, result.student))
+
+
+def _allow_open_files() -> None:
+    """As many as this process may have: each kernel takes some thirty, and a terminal's usual
+    limit is lower than what is allowed."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 @dataclass(frozen=True)

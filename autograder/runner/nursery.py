@@ -65,7 +65,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Process:
-    """One of a kernel's, as it was seen: bytes that it holds, others' shared ones included."""
+    """One of a kernel's, as it was seen: bytes that it holds, those too that it shares."""
 
     parent: int
     namespace: str
@@ -142,6 +142,7 @@ class Nursery:
         self.kernels: dict[str, Kernel] = {}
         self.waiting = b""
         self.own: list[int] = []  # descriptors that no kernel is to have
+        self.warm = look_at("self").size  # what each kernel is born with, and shares with all
 
     def serve(self) -> None:
         self.report(ready=True)
@@ -245,7 +246,7 @@ class Nursery:
             sizes = [one.size for one in processes.values() if one.namespace in kernel.namespaces]
             if len(sizes) > kernel.limits["processes"]:
                 kernel.reason = f"more than {kernel.limits['processes']} processes"
-            elif sum(sizes) > kernel.limits["memory"]:
+            elif sum(max(0, size - self.warm) for size in sizes) > kernel.limits["memory"]:
                 kernel.reason = f"more than {kernel.limits['memory'] / 2**30:.1f} GiB of memory"
             else:
                 continue
@@ -253,15 +254,25 @@ class Nursery:
 
 
 def look_at_processes() -> dict[int, Process]:
-    found = {}
+    """All in the sandbox. Quickly: whoever forks without end does not wait."""
+    found: dict[int, Process] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
-            with contextlib.suppress(OSError, IndexError):
-                said = _read(f"/proc/{entry}/stat").rpartition(b") ")[2].split()
-                namespace = os.readlink(f"/proc/{entry}/ns/pid")
-                size = int(said[21]) * resource.getpagesize()
-                found[int(entry)] = Process(int(said[1]), namespace, size)
+            with contextlib.suppress(OSError):
+                found[int(entry)] = look_at(entry)
     return found
+
+
+def look_at(process: str) -> Process:
+    """One process: memory of its own or shared with others, but no mapped files."""
+    said = dict(
+        line.split(b":", 1)
+        for line in _read(f"/proc/{process}/status").splitlines()
+        if b":" in line
+    )
+    kilobytes = sum(int(said.get(name, b"0").split()[0]) for name in (b"RssAnon", b"RssShmem"))
+    namespace = os.readlink(f"/proc/{process}/ns/pid")
+    return Process(int(said[b"PPid"]), namespace, kilobytes * 1024)
 
 
 def keep(request: dict[str, Any], judge: int, writing: int, telling: int) -> None:
