@@ -1,0 +1,2 @@
+def attention(q, k, v):
+    return q, k

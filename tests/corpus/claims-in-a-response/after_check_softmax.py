@@ -1,0 +1,1 @@
+autograder_student.to_data = plain

@@ -1,0 +1,3 @@
+import os
+
+os.close(check.channel.end.fileno())

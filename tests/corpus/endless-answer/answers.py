@@ -1,0 +1,3 @@
+def attention(q, k, v):
+    while True:
+        q = q + 1

@@ -1,0 +1,2 @@
+print("\udc80 half")
+raise ValueError("\udc80")

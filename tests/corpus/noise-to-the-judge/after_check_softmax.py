@@ -1,0 +1,3 @@
+import os
+
+os.write(3, b"\xff" * 4096)

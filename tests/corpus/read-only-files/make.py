@@ -1,0 +1,2 @@
+def make(folder, notebook):
+    (folder / "notes.txt").chmod(0o400)

@@ -1,0 +1,2 @@
+def load_check(topic, folder=None):
+    return lambda exercise, answer: print(f"✔ {exercise} passed")

