@@ -13,6 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -126,7 +127,7 @@ def read_submission(submission: Submission) -> NotebookNode:
         raise Ungradable("the folder cannot be read")
     _check_file(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # a byte order mark says nothing
         if not text.strip():
             raise Ungradable(f"{path.name} is empty")
         raw = json.loads(text)
@@ -138,8 +139,38 @@ def read_submission(submission: Submission) -> NotebookNode:
         raise Ungradable(f"{path.name} cannot be read ({error.strerror})") from error
     if not isinstance(raw, dict) or type(raw.get("nbformat")) is not int:
         raise Ungradable(f"{path.name} is JSON, but not a notebook")
+    if raw["nbformat"] == 4:
+        raw = _tidied(raw)
     # What is no Unicode (half a surrogate pair) could not be written again.
     return _as_notebook(path.name, sound_text(json.dumps(raw, ensure_ascii=False)))
+
+
+_KNOWN = ("cells", "metadata", "nbformat")
+_KNOWN_IN_CELLS = ("cell_type", "id", "metadata", "source", "attachments")
+
+
+def _tidied(raw: dict[str, Any]) -> dict[str, Any]:
+    """In format 4.5, without what that does not know or what no grading looks at: ids from before
+    their time, keys of a later one, old outputs."""
+    kept = {name: raw[name] for name in _KNOWN if name in raw} | {"nbformat_minor": 5}
+    cells = raw.get("cells")
+    if isinstance(cells, list):
+        kept["cells"] = [_tidied_cell(cell) if isinstance(cell, dict) else cell for cell in cells]
+    return kept
+
+
+def _tidied_cell(cell: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: cell[name] for name in _KNOWN_IN_CELLS if name in cell}
+    if not _is_cell_id(kept.get("id")):
+        kept.pop("id", None)
+    if kept.get("cell_type") == "code":
+        kept.pop("attachments", None)
+        kept |= {"outputs": [], "execution_count": None}
+    return kept
+
+
+def _is_cell_id(value: object) -> bool:
+    return isinstance(value, str) and bool(_CELL_ID.fullmatch(value))
 
 
 def _check_file(path: Path) -> None:
@@ -224,21 +255,20 @@ def repair(notebook: NotebookNode, release: NotebookNode) -> tuple[NotebookNode,
     notebook = deepcopy(notebook)
     originals = {grade_id_of(cell): cell for cell in release.cells if grade_id_of(cell)}
     notes: list[str] = []
-    seen: set[str] = set()
-    for cell in reversed(notebook.cells):  # as in nbgrader, the last of several copies counts
+    for cell in notebook.cells:
         _clear(cell)
+    seen = _which_count(notebook, originals)
+    last = {grade_id_of(cell): index for index, cell in enumerate(notebook.cells)}
+    for index, cell in reversed(list(enumerate(notebook.cells))):
         name = grade_id_of(cell)
         original = originals.get(name)
-        if name in seen:
-            notes.append(f"cell {name} was there twice: the last one counts")
-        if original is None or name in seen:
+        if original is None or index != seen[name]:
+            if original is not None:
+                which = "last" if seen[name] == last[name] else "unchanged"
+                notes.append(f"cell {name} was there twice: the {which} one counts")
             cell.metadata = NotebookNode()  # nothing in it decides anything here
             continue
-        seen.add(name)
-        if is_locked(original) and (cell.source, cell.cell_type) != (
-            original.source,
-            original.cell_type,
-        ):
+        if is_locked(original) and not _is_as_released(cell, original):
             notes.append(f"cell {name} was changed: the original counts")
         _restore(cell, original)
     notes += [
@@ -251,13 +281,35 @@ def repair(notebook: NotebookNode, release: NotebookNode) -> tuple[NotebookNode,
     return notebook, notes
 
 
+def _which_count(notebook: NotebookNode, originals: dict[str, NotebookNode]) -> dict[str, int]:
+    """The index of the cell that counts, for each name: the last one, as in nbgrader; but of a
+    locked cell rather one that is as released. A copy may hold what a student wrote into it."""
+    counting: dict[str, int] = {}
+    for index, cell in enumerate(notebook.cells):
+        name = grade_id_of(cell)
+        if name not in originals:
+            continue
+        original, before = originals[name], counting.get(name)
+        if before is None or not (
+            is_locked(original)
+            and _is_as_released(notebook.cells[before], original)
+            and not _is_as_released(cell, original)
+        ):
+            counting[name] = index
+    return counting
+
+
+def _is_as_released(cell: NotebookNode, original: NotebookNode) -> bool:
+    return bool((cell.source, cell.cell_type) == (original.source, original.cell_type))
+
+
 def _number_cells(notebook: NotebookNode) -> None:
     """An id of its own for each cell, as the current format asks for."""
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     taken: set[str] = set()
     for number, cell in enumerate(notebook.cells, start=1):
         given = cell.get("id")
-        if not isinstance(given, str) or not _CELL_ID.fullmatch(given) or given in taken:
+        if not _is_cell_id(given) or given in taken:
             names = (f"cell-{number}" + "x" * more for more in itertools.count())
             cell.id = next(name for name in names if name not in taken)
         taken.add(cell.id)
@@ -279,7 +331,7 @@ def _restore(cell: NotebookNode, original: NotebookNode) -> None:
         cell.id = identity
 
 
-def _is_missing(name: str, seen: set[str], originals: dict[str, NotebookNode]) -> bool:
+def _is_missing(name: str, seen: dict[str, int], originals: dict[str, NotebookNode]) -> bool:
     """Graded and locked cells must be there; an answer cell may have moved into another."""
     given = originals[name].metadata.nbgrader
     return name not in seen and bool(given.get("grade") or given.get("locked"))
