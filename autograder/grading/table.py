@@ -22,10 +22,12 @@ from rich.text import Text
 from autograder.course import Course
 from autograder.grading.classrun import Result
 from autograder.grading.rehearsal import Change
+from autograder.grading.submissions import named
 from autograder.grading.verification import Verified
 from autograder.student.verdicts import points_text
 
 console = Console()
+LONGEST_NAME = 40  # in one line of the table
 
 
 class RateColumn(ProgressColumn):
@@ -85,7 +87,7 @@ class ClassProgress(Bar):
     what, failure = "grading", "not graded"
 
     def __call__(self, result: Result, done: int, total: int) -> None:
-        text = f"{result.student} {result.topic}"
+        text = f"{named(result.student)} {result.topic}"
         self.show(text, not result.graded, done, total)
         if not console.is_terminal and (result.fresh or result.judged_again):
             ending = points_of(result) if result.graded else "not graded"
@@ -154,11 +156,14 @@ def print_verified(verified: list[Verified]) -> None:
 
 def _print_rows(titles: list[str], rows: list[list[str]]) -> None:
     table = Table(title=None, header_style="bold")
-    for title in titles[:-1]:
+    # One long name would leave no room for the rest.
+    width = min(LONGEST_NAME, max((Text(named(row[0])).cell_len for row in rows), default=0))
+    table.add_column(titles[0], overflow="fold", min_width=width, max_width=LONGEST_NAME)
+    for title in titles[1:-1]:
         table.add_column(title, no_wrap=True, justify="right" if title == "points" else "left")
     table.add_column(titles[-1], overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))  # as it stands: a name may hold brackets
+    for name, *row in rows:
+        table.add_row(*map(Text, [named(name), *row]))  # as it stands: a name may hold brackets
     wide = console if console.is_terminal else Console(width=140)
     wide.print(table)
 
