@@ -1,8 +1,12 @@
 """What a kernel in the sandbox can see, reach and hold: asked from inside, through real kernels."""
 
 import json
+import os
 import textwrap
+import threading
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from autograder.course import GradingOptions, Trouble
 from autograder.grading.judging import public_bytes
 from autograder.runner import sandbox
+from autograder.runner.cgroups import PREFIX, where_groups_can_be
 from autograder.runner.kernels import the_nursery
 from autograder.runner.notebook import NotebookRun, RunLimits, run_notebook
 from autograder.runner.sandbox import Limits
@@ -303,6 +308,77 @@ def test_a_notebook_has_an_end() -> None:
     limits = RunLimits(cell=30, notebook=4, kernel=SMALL)
     run = run_in_sandbox("import time", *["time.sleep(3)"] * 4, limits=limits)
     assert "stopped after 4 s" in run.troubles[-1]
+
+
+# ---- what is not the notebook's fault
+
+
+def test_a_nursery_that_ends_costs_no_exercise() -> None:
+    """As where the machine runs out of memory: the notebook is run again."""
+    killed: list[int] = []
+
+    def kill_the_nursery() -> None:
+        time.sleep(4)
+        killed.append(the_nursery().process.pid)
+        the_nursery().process.kill()
+
+    the_nursery().wait_until_warm()
+    killer = threading.Thread(target=kill_the_nursery)
+    killer.start()
+    run = run_in_sandbox("import time", "time.sleep(6)", "print('on')")
+    killer.join()
+    assert killed
+    assert run.troubles == []
+    assert said_by(run) == "on\n"
+    assert the_nursery().process.pid not in killed
+
+
+def test_a_kernel_has_a_wall_around_its_processes() -> None:
+    """Its own limit on them counts nothing for root; a control group's does."""
+    if where_groups_can_be() is None:
+        pytest.skip("no control groups can be made here; RLIMIT_NPROC holds for a plain user")
+    code = """
+    import os, time
+    children = 0
+    try:
+        while True:
+            child = os.fork()
+            if child == 0:
+                time.sleep(9)
+                os._exit(0)
+            children += 1
+    except BlockingIOError:
+        print(children)
+    """
+    place = where_groups_can_be()
+    before = set(place.glob(f"{PREFIX}*")) if place else set()
+    run = run_in_sandbox(code, limits=RunLimits(cell=30, kernel=replace(SMALL, processes=60)))
+    said = said_by(run)
+    assert said == "" or 20 < int(said) <= 60  # the watch may come first
+    assert place
+    assert set(place.glob(f"{PREFIX}*")) <= before
+
+
+def test_a_shell_that_forks_without_end_leaves_room_for_others() -> None:
+    code = """
+    %%bash
+    bomb() { bomb | bomb & }; bomb
+    sleep 20
+    """
+    seen: list[int] = []
+    stop = threading.Event()
+
+    def count() -> None:
+        while not stop.wait(0.05):
+            seen.append(sum(entry.isdigit() for entry in os.listdir("/proc")))
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    run = run_in_sandbox(textwrap.dedent(code).strip(), "print('on')")
+    stop.set()
+    counter.join()
+    assert said_by(run) == "on\n"
+    assert max(seen) < 1000
 
 
 # ---- where there is none

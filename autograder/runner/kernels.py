@@ -32,12 +32,15 @@ from jupyter_client.provisioning import KernelProvisionerBase, KernelProvisioner
 
 from autograder.course import Trouble
 from autograder.runner import sandbox
+from autograder.runner.cgroups import ProcessGroup, number_here
 from autograder.runner.sandbox import Limits
 
 KERNEL = "autograder"
 PROVISIONER = "autograder-warm"
 PREFIX, YOUNG = "ag-", 3600.0  # of a nursery's folder: its name, and seconds of age
 WARMING = 120.0  # seconds for the imports
+NURSERY_ENDED = "the nursery ended"
+OUR_FAULTS = (NURSERY_ENDED, "it could not be")  # put into a sandbox, or started
 MOST_NOTICES = 50  # that one kernel's end is told of
 ENDING = 5.0  # seconds for the nursery to end with its kernels
 
@@ -56,6 +59,19 @@ class Started:
     status: int | None = None
     reason: str = ""
     notices: list[tuple[str, str]] = field(default_factory=list)  # kind and text, as told
+    group: ProcessGroup | None = None
+
+    @property
+    def is_our_fault(self) -> bool:
+        """Whether it ended because the nursery did, or could not make it."""
+        return self.reason.startswith(OUR_FAULTS)
+
+    def end(self, status: int, reason: str) -> None:
+        self.status, self.reason = status, reason
+        if self.group is not None:
+            self.group.close()
+        self.began.set()
+        self.ended.set()
 
 
 class Nursery:
@@ -118,22 +134,26 @@ class Nursery:
                 if "ready" in said:
                     self.ready.set()
                 elif "started" in said:
-                    self.kernels[said["started"]].began.set()
+                    started = self.kernels[said["started"]]
+                    self._wall_in(started, said["pid"])
+                    started.began.set()
                 elif "noticed" in said:
                     notices = self.kernels[said["noticed"]].notices
                     if len(notices) < MOST_NOTICES:
                         notices.append((said["kind"], said["text"]))
                 elif "ended" in said:
-                    started = self.kernels[said["ended"]]
-                    started.status, started.reason = said["status"], said["reason"]
-                    started.began.set()
-                    started.ended.set()
+                    self.kernels[said["ended"]].end(said["status"], said["reason"])
         for started in self.kernels.values():
             if not started.ended.is_set():
-                started.status, started.reason = 1, "the nursery ended"
-                started.began.set()
-                started.ended.set()
+                started.end(1, NURSERY_ENDED)
         self.ready.set()
+
+    def _wall_in(self, started: Started, inside: int) -> None:
+        """Into a group of its own, before anything of a student's runs in it."""
+        if started.group is not None and started.group.folder is not None:
+            process = number_here(self.process.pid, inside)
+            if process is not None:
+                started.group.take(process)
 
     def wait_until_warm(self) -> None:
         self.ready.wait(WARMING)
@@ -158,7 +178,8 @@ class Nursery:
 
     def start(self, box: Path, connection: str, judge: int, limits: Limits) -> Started:
         self.wait_until_warm()
-        started = self.kernels[box.name] = Started()
+        group = ProcessGroup(limits.processes)
+        started = self.kernels[box.name] = Started(group=group)
         request = {
             "start": box.name,
             "folder": str(box),

@@ -39,6 +39,11 @@ from autograder.student.verdicts import FAILED, Verdict
 _log = logging.getLogger("autograder.kernel")
 _log.setLevel(logging.CRITICAL)  # nbclient logs what we report ourselves
 MOST_KERNELS = 6  # for one notebook; each one that dies costs the cell that killed it
+MOST_LOST = 3  # of them, for reasons that are not the notebook's
+
+
+class KernelLost(Exception):
+    """A kernel ended because what keeps it did: nothing that its notebook could have done."""
 
 
 @dataclass(frozen=True)
@@ -139,13 +144,20 @@ def run_notebook(
     """Run `notebook` (changed in place: its outputs) with `files` beside it, and judge it.
 
     A cell that raises does not stop the others, one that takes too long is interrupted, and one
-    that kills the kernel is left out when the others are run again in a new one.
+    that kills the kernel is left out when the others are run again in a new one. KernelLost where
+    kernels end again and again for reasons that are not the notebook's.
     """
     run = NotebookRun(notebook, secret, public, limits or RunLimits(), files or {})
     run.ends = time.monotonic() + run.limits.notebook
+    lost = 0
     for _ in range(MOST_KERNELS):
-        if _complete(_run_in_one_kernel(run)):
-            break
+        try:
+            if _complete(_run_in_one_kernel(run)):
+                break
+        except (KernelLost, RuntimeError):  # the latter is nbclient's, of a kernel that never spoke
+            lost += 1
+            if lost == MOST_LOST:
+                raise
     else:
         run.troubles.append(f"gave up after {MOST_KERNELS} kernels died")
     run._judged = verdicts = run.verdicts()
@@ -194,6 +206,7 @@ async def _run_in_one_kernel(run: NotebookRun) -> bool:
                 finally:
                     session.open(None)
                 if died:
+                    _forgive(run, index, _started(client))
                     _note_death(run, index, _started(client), by_itself)
                     return False
                 run.ended.add(index)
@@ -336,6 +349,15 @@ def _judge_beside(run: NotebookRun) -> Iterator[tuple[Session, int, Any]]:
         theirs.close()
         thread.join(GRACE)  # the kernel is gone, so the session sees the end of the line
         session.channel.close()
+
+
+def _forgive(run: NotebookRun, index: int, started: Started) -> None:
+    """KernelLost where the notebook did not end its kernel; the exercise can be answered again."""
+    if started.is_our_fault:
+        exercise = run.exercise_of.get(grade_id_of(run.notebook.cells[index]), "")
+        run.responses.pop(exercise, None)
+        run.seconds.pop(exercise, None)
+        raise KernelLost(started.reason)
 
 
 def _note_death(run: NotebookRun, index: int, started: Started, by_itself: bool) -> None:

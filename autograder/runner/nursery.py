@@ -6,7 +6,8 @@ Requests and reports are JSON lines over a socket that it inherits as descriptor
 
     {"start": id, "folder": ..., "connection": ..., "limits": {...}}   with the judge's descriptor
     {"signal": number, "to": id}
-    -> {"ready": true}, {"started": id}, {"ended": id, "status": status, "reason": text},
+    -> {"ready": true}, {"started": id, "pid": number},
+       {"ended": id, "status": status, "reason": text},
        {"noticed": id, "kind": kind, "text": text}     (what `lookout.py` in the kernel tells)
 
 Each kernel is process 1 of a process namespace of its own, in user, mount, network, IPC and UTS
@@ -181,6 +182,13 @@ class Nursery:
     # ---- one kernel
 
     def start(self, request: dict[str, Any], judge: int) -> None:
+        try:
+            self.fork_a_keeper(request, judge)
+        except OSError as error:  # no process can be made, or the new one has ended
+            reason = f"it could not be started ({error.strerror})"
+            self.report(ended=request["start"], status=1, reason=reason)
+
+    def fork_a_keeper(self, request: dict[str, Any], judge: int) -> None:
         """Fork the process that keeps the kernel, which forks the kernel in new namespaces."""
         reading, writing = os.pipe()
         notices, telling = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -205,7 +213,7 @@ class Nursery:
         pid = int(said)
         namespace = os.readlink(f"/proc/{keeper}/ns/pid_for_children")
         self.kernels[name] = Kernel(keeper, pid, {namespace}, request["limits"], notices)
-        self.report(started=name)
+        self.report(started=name, pid=pid)
 
     def look_after(self) -> None:
         for name, kernel in list(self.kernels.items()):
