@@ -44,6 +44,7 @@ DESCRIPTOR_VARIABLE = "AUTOGRADER_JUDGE_DESCRIPTOR"
 MODULES = (
     "autograder_student",
     "IPython.core.pylabtools",
+    "ipykernel.debugger",
     "ipykernel.ipkernel",
     "ipykernel.kernelapp",
     "ipywidgets",
