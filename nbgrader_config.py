@@ -35,7 +35,7 @@ c.GradingOptions.due_dates = {
 # c.GradingOptions.notebook_timeout = 900.0   # seconds for a whole notebook
 # c.GradingOptions.memory_limit = 4.0    # GiB of a kernel, all its processes together
 # c.GradingOptions.disk_limit = 0.5      # GiB that a kernel may write
-# c.GradingOptions.process_limit = 64    # processes and threads of a kernel
+# c.GradingOptions.process_limit = 64    # processes of a kernel; with threads twice as many
 # c.GradingOptions.cpu_limit = 900.0     # seconds of CPU time for a whole notebook
 # c.GradingOptions.output_limit = 1_000_000   # characters that a cell may print
 

@@ -44,7 +44,9 @@ class GradingOptions(Configurable):
     disk_limit = Float(0.5, help="GiB that a kernel may write; one file may have half of it.").tag(
         config=True
     )
-    process_limit = Int(64, help="Processes and threads that a kernel may have.").tag(config=True)
+    process_limit = Int(
+        64, help="Processes that a kernel may have, and twice as many with threads."
+    ).tag(config=True)
     cpu_limit = Float(900.0, help="Seconds of CPU time for a whole notebook.").tag(config=True)
     cell_timeout = Float(
         90.0, help="Seconds for a cell of the student's own; a check has its own limits."

@@ -68,7 +68,6 @@ class Entry:
     page: list[str] = field(default_factory=list)
     points: dict[str, float] = field(default_factory=dict)
     unprivileged: bool = False
-    only: str = ""
     whole: bool = False
     edit: list[dict[str, Any]] = field(default_factory=list)
     notebook: dict[str, Any] = field(default_factory=dict)
@@ -421,9 +420,7 @@ def graded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def is_graded(entry: Entry, run: str) -> bool:
-    if run == "by-nobody":
-        return entry.unprivileged
-    return os.getuid() != 0 or entry.only != "by-nobody"
+    return entry.unprivileged or run != "by-nobody"
 
 
 def here(entry: Entry, graded: GradedClass) -> Entry:

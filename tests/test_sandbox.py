@@ -354,7 +354,7 @@ def test_a_kernel_has_a_wall_around_its_processes() -> None:
     before = set(place.glob(f"{PREFIX}*")) if place else set()
     run = run_in_sandbox(code, limits=RunLimits(cell=30, kernel=replace(SMALL, processes=60)))
     said = said_by(run)
-    assert said == "" or 20 < int(said) <= 60  # the watch may come first
+    assert said == "" or 60 < int(said) <= 120  # the watch mostly comes first
     assert place
     assert set(place.glob(f"{PREFIX}*")) <= before
 

@@ -178,7 +178,7 @@ class Nursery:
 
     def start(self, box: Path, connection: str, judge: int, limits: Limits) -> Started:
         self.wait_until_warm()
-        group = ProcessGroup(limits.processes)
+        group = ProcessGroup(limits.wall)
         started = self.kernels[box.name] = Started(group=group)
         request = {
             "start": box.name,

@@ -254,6 +254,7 @@ class _Client(NotebookClient):
             raise_on_iopub_timeout=True,
             skip_cells_with_tag="",  # a tag in a submission decides nothing
             record_timing=False,
+            coalesce_streams=True,  # a busy machine sends one line in several parts
             shutdown_kernel="immediate",
             error_on_timeout=_TIMED_OUT,
             on_cell_executed=self._look_at_reply,
@@ -322,7 +323,7 @@ def _keep_error(cell: NotebookNode, content: dict[str, Any]) -> None:
 
 def _tells_of_a_limit(output: NotebookNode) -> bool:
     if output.output_type == "stream":
-        return bool(output.text == _CUT)
+        return _CUT in output.text
     if output.output_type != "error":
         return False
     full = any(text in output.evalue for text in ("No space left", "File too large"))

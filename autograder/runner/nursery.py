@@ -409,7 +409,7 @@ def set_limits(limits: dict[str, Any]) -> None:
         (resource.RLIMIT_DATA, limits["memory"]),
         (resource.RLIMIT_FSIZE, limits["file"]),
         (resource.RLIMIT_CPU, limits["cpu"]),
-        (resource.RLIMIT_NPROC, limits["processes"]),
+        (resource.RLIMIT_NPROC, limits["wall"]),
         (resource.RLIMIT_NOFILE, 256),
         (resource.RLIMIT_CORE, 0),
     ):

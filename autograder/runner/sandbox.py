@@ -56,8 +56,14 @@ class Limits:
             int(options.cpu_limit),
         )
 
+    @property
+    def wall(self) -> int:
+        """Processes and threads beyond which none is made. The limit on processes is lower, so that
+        a kernel that reaches it is seen and ended, and not left to spin at the wall."""
+        return 2 * self.processes
+
     def as_data(self) -> dict[str, int]:
-        return asdict(self)
+        return asdict(self) | {"wall": self.wall}
 
 
 @cache
