@@ -40,6 +40,7 @@ from autograder.runner.answers import try_files
 from autograder.runner.kernels import the_nursery
 from autograder.runner.notebook import RunLimits, run_notebook
 from autograder.runner.sandbox import Limits
+from autograder.runner.session import conclude
 from autograder.sample import fill, load_samples, make_class
 from autograder.student.cases import CaseSet
 
@@ -279,7 +280,11 @@ def shares_of_the_cost(place: Path, marginal: float) -> None:
         "above the floor (the goal is less than 0.35)", f"{marginal - shares['cells']:.3f}"
     )
     console.print(table)
-    console.print()
+    console.print(
+        "The rest is what two measurements differ by: the run above, with kernels side by side, "
+        "and this one, a notebook at a time. It is no better than both are steady; less than "
+        "nothing means that they were not, nor then is what lies above the floor.\n"
+    )
 
 
 def metered(book: NotebookNode, secret: CaseSet) -> Shares:
@@ -291,7 +296,7 @@ def metered(book: NotebookNode, secret: CaseSet) -> Shares:
     run = run_notebook(book, secret, public_bytes(TOPIC), RunLimits(kernel=Limits()))
     used, born = time.process_time() - began, nursery_cpu() - before
     began = time.process_time()
-    run.verdicts()
+    conclude(secret, run.responses)  # once more: the run keeps its verdicts
     judge = time.process_time() - began
     said = "".join(output.get("text", "") for output in book.cells[-1].outputs)
     cells, kernel = map(float, said.split())
