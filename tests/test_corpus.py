@@ -397,7 +397,10 @@ def why_not_by_nobody() -> str:
     return f"no user without rights can start Python here ({said[-1]})" if tried.returncode else ""
 
 
-@pytest.fixture(scope="module", params=["as-it-is", "by-nobody"])
+RUNS = ("as-it-is", "by-nobody")
+
+
+@pytest.fixture(scope="module", params=RUNS)
 def graded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> GradedClass:
     """Graded once, whichever of the processes of pytest -n comes first; the others wait."""
     as_nobody = request.param == "by-nobody"
@@ -423,14 +426,22 @@ def is_graded(entry: Entry, run: str) -> bool:
     return entry.unprivileged or run != "by-nobody"
 
 
-def here(entry: Entry, graded: GradedClass) -> Entry:
-    if entry not in graded.entries:
-        pytest.skip("not among those that are graded in this run")
-    return entry
+def of_each_run(entries: list[Entry]) -> pytest.MarkDecorator:
+    """A test of each entry in each run that it is graded in."""
+    return pytest.mark.parametrize(
+        ("graded", "entry"),
+        [
+            pytest.param(run, entry, id=f"{run}-{entry.name}")
+            for run in RUNS
+            for entry in entries
+            if is_graded(entry, run)
+        ],
+        indirect=["graded"],
+    )
 
 
-by_name = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-if_graded = pytest.mark.parametrize("entry", GRADED, ids=lambda entry: entry.name)
+by_name = of_each_run(ENTRIES)
+if_graded = of_each_run(GRADED)
 
 
 # ---- the corpus itself
@@ -474,7 +485,7 @@ def test_an_honest_student_keeps_everything(student: str, graded: GradedClass) -
 
 @by_name
 def test_points_are_for_what_was_solved(entry: Entry, graded: GradedClass) -> None:
-    record = graded.record(here(entry, graded))
+    record = graded.record(entry)
     if entry.status == "not graded":
         assert record is None
         assert not graded.page(entry).exists()
@@ -490,7 +501,7 @@ def test_points_are_for_what_was_solved(entry: Entry, graded: GradedClass) -> No
 
 @by_name
 def test_the_table_says_how_it_ended(entry: Entry, graded: GradedClass) -> None:
-    points, said = graded.rows[here(entry, graded).row]
+    points, said = graded.rows[entry.row]
     if entry.status == "not graded":
         assert points == "—"
         assert said.startswith("notgraded:")
@@ -503,7 +514,7 @@ def test_the_table_says_how_it_ended(entry: Entry, graded: GradedClass) -> None:
 
 @if_graded
 def test_flags_name_what_was_tried(entry: Entry, graded: GradedClass) -> None:
-    record = graded.record(here(entry, graded))
+    record = graded.record(entry)
     assert record is not None
     assert {flag.kind for flag in record.flags} == set(entry.flags), record.flags
 
@@ -545,7 +556,7 @@ class Page(HTMLParser):
 def test_feedback_is_safe_to_open_and_holds_nothing_of_others(
     entry: Entry, graded: GradedClass
 ) -> None:
-    text = graded.page(here(entry, graded)).read_text(encoding="utf-8")
+    text = graded.page(entry).read_text(encoding="utf-8")
     page = Page(text)
     assert page.acting == []
     assert "default-src 'none'" in page.policy
@@ -563,7 +574,7 @@ def test_feedback_is_safe_to_open_and_holds_nothing_of_others(
 
 @if_graded
 def test_feedback_holds_no_reference(entry: Entry, graded: GradedClass) -> None:
-    shown = html.unescape(graded.page(here(entry, graded)).read_text(encoding="utf-8"))
+    shown = html.unescape(graded.page(entry).read_text(encoding="utf-8"))
     record = graded.record(entry)
     assert record is not None
     own = "\n".join(cell.source for cell in record.executed.cells)
