@@ -81,7 +81,7 @@ def test_what_is_opened_outside_is_seen() -> None:
         import os, pathlib, socket, threading
         attempts = [
             lambda: open("/proc/self/environ"),
-            lambda: pathlib.Path("/home/teacher/gradebook.db").read_bytes(),
+            lambda: pathlib.Path("/srv/course/gradebook.db").read_bytes(),
             lambda: open("../../../gradebook.db"),
             lambda: os.listdir("/proc"),
             lambda: os.kill(77, 9),
@@ -101,10 +101,10 @@ def test_what_is_opened_outside_is_seen() -> None:
     )
     assert kinds(run) == {"refused-read", "refused-connection", "refused-signal"}
     said = evidence(run, "refused-read")
-    for place in ("/proc/self/environ", "/home/teacher/gradebook.db", "/etc/shadow", "/proc"):
+    for place in ("/proc/self/environ", "/srv/course/gradebook.db", "/etc/shadow", "/proc"):
         assert place in said
     assert "/srv/solutions.py" in said
-    assert "gradebook.db" in said.replace("/home/teacher/gradebook.db", "")
+    assert "gradebook.db" in said.replace("/srv/course/gradebook.db", "")
     assert "10.9.8.7" in evidence(run, "refused-connection")
     assert "signal 9 to process 77" in evidence(run, "refused-signal")
 

@@ -6,7 +6,7 @@ shell = get_ipython()
 for text in (In[-1], str(Out), str(shell.user_ns), str(os.listdir("."))):
     printed.append(len(text))
 for path in (
-    "/root/.bash_history",
+    os.path.join("/root", ".bash_history"),
     "COURSE_FOLDER/source/01_self_attention/01_self_attention.ipynb",
     "COURSE_FOLDER/solutions/self_attention.py",
     "COURSE_FOLDER/secret.txt",

