@@ -898,7 +898,7 @@ def test_a_mistake_in_the_configuration(
 
 def test_feedback_before_grading(autograder: Command, course: Course, tmp_path: Path) -> None:
     said = autograder("feedback", "--into", tmp_path / "nowhere", cwd=course.root)
-    assert_told(said, 1, "Nothing was graded", "make grade")
+    assert_told(said, 1, "Nothing was graded", "autograder grade", "--into sample")
 
 
 # ---- the table, the progress, the sample's sizes

@@ -279,3 +279,16 @@ def test_a_rehearsal_before_anything_was_graded(
     assert kept == list(STUDENTS)
     data = json.loads(record_path(course.records / PROPOSED, TOPIC, "birch").read_text())
     assert data["student"] == "birch"
+
+
+def test_feedback_is_written_anew_and_counted(class_of_three: Course, autograder: Command) -> None:
+    course = class_of_three
+    for folder in (course.into / "autograded").iterdir():
+        if folder.name not in STUDENTS:
+            shutil.rmtree(folder)
+    pages = [course.into / "feedback" / name / TOPIC / f"{TOPIC}.html" for name in STUDENTS]
+    before = [page.stat().st_mtime_ns for page in pages]
+    said = autograder("feedback", TOPIC, "--into", course.into, cwd=course.root)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert said.stdout.startswith("Feedback for 3 submissions is in ")
+    assert all(page.stat().st_mtime_ns > then for page, then in zip(pages, before, strict=True))

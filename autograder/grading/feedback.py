@@ -157,15 +157,18 @@ def with_points(executed: NotebookNode, graded: SubmittedNotebook) -> NotebookNo
 
 def write_feedback(course: Course, topics: list[str]) -> int:
     """The page of every graded submission anew, with the points given by hand since."""
-    graded = [
+    folders = [
         folder
         for topic in topics
         for folder in sorted((course.into / "autograded").glob(f"*/{topic}"))
     ]
-    if not graded:
-        raise Trouble(f"Nothing was graded in {course.into} yet: run `make grade` first.")
+    if not folders:
+        raise Trouble(
+            f"Nothing was graded in {course.into} yet: run `autograder grade` first, or say where "
+            "with --into (for the sample class: --into sample)."
+        )
     with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
-        for folder in graded:
+        for folder in folders:
             student, topic = folder.parent.name, folder.name
             record = load_record(course.records, topic, student)
             try:
@@ -175,7 +178,7 @@ def write_feedback(course: Course, topics: list[str]) -> int:
                 raise Trouble(f"No feedback for {student}, {topic}: {error}") from error
             executed = graded if record is None else record.executed
             write_page(course, entered, executed, notes_of(record))
-    return len(graded)
+    return len(folders)
 
 
 def notes_of(record: Record | None) -> list[str]:

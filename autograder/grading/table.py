@@ -51,8 +51,9 @@ class Bar:
             MofNCompleteColumn(),
             RateColumn(),
             TimeElapsedColumn(),
-            TextColumn("left"),
+            TextColumn("so far,"),
             TimeRemainingColumn(),
+            TextColumn("left"),
             TextColumn("{task.fields[failures]}", style="red"),
             TextColumn("{task.description}", markup=False),
             console=console,
@@ -134,8 +135,8 @@ def print_changes(results: list[Result], changes: list[Change], course: Course) 
         )
     students = len({(item.student, item.topic) for item in changes})
     print(
-        f"Nothing is written: {len(changes)} scores of {students} submissions would change. Grade "
-        "without --dry-run to write them; what was run now is not run again."
+        f"Nothing is written: {len(changes)} scores in {students} of {len(results)} submissions "
+        "would change. Grade without --dry-run to write them; what was run now is not run again."
         if changes
         else "Nothing would change in the gradebook."
     )

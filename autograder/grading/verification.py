@@ -53,7 +53,10 @@ def verify_class(
             for path in sorted((course.records / topic).glob("*.json"))
         ]
         if not names:
-            raise Trouble(f"There are no records in {course.records}: grade the class first.")
+            raise Trouble(
+                f"There are no records in {course.records}: grade the class first, or say where "
+                "with --into (for the sample class: --into sample)."
+            )
         drawn, verified = SecretCases(), []
         with open_gradebook(course) as gradebook:
             entered = _entered_in(gradebook, topics)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 import uuid
 from functools import cache
 from pathlib import Path
 
-PREFIX = "autograder-"
+PREFIX, LOOKS = "autograder-", 30
 PLACES = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup")  # version 1, version 2
 
 
@@ -38,9 +39,12 @@ class ProcessGroup:
                 (self.folder / "cgroup.procs").write_text(str(process))
 
     def close(self) -> None:
-        if self.folder is not None:
-            with contextlib.suppress(OSError):  # the last of its processes is about to end
-                self.folder.rmdir()
+        for _ in range(LOOKS if self.folder is not None else 0):
+            try:
+                assert self.folder is not None
+                return self.folder.rmdir()
+            except OSError:  # the last of its processes is about to end
+                time.sleep(0.01)
 
 
 @cache
@@ -72,8 +76,8 @@ def number_here(nursery: int, inside: int) -> int | None:
     ended. `nursery` is bubblewrap's process."""
     for process in _descendants(nursery):
         with contextlib.suppress(OSError):
-            for line in Path(f"/proc/{process}/status").read_text().splitlines():
-                if line.startswith("NSpid:"):
+            for line in Path(f"/proc/{process}/status").read_bytes().split(b"\n"):
+                if line.startswith(b"NSpid:"):
                     numbers = line.split()[1:]
                     # Of the machine, of the sandbox, and of the kernel's own namespace.
                     if len(numbers) == 3 and int(numbers[1]) == inside:

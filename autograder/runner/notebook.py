@@ -160,11 +160,26 @@ def run_notebook(
                 raise
     else:
         run.troubles.append(f"gave up after {MOST_KERNELS} kernels died")
+    for cell in run.notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = _joined(cell.outputs)
     run._judged = verdicts = run.verdicts()
     note_claims(run.flags, [run.notebook.cells[index] for index in sorted(run.ended)], verdicts)
     note_source(run.flags, run.notebook, secret.specs, verdicts)
     add_verdicts(run.notebook, verdicts)
     return run
+
+
+def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Text on one stream as one output: a busy machine sends one line in several parts."""
+    joined: list[NotebookNode] = []
+    for output in outputs:
+        streams = bool(joined) and output.output_type == joined[-1].output_type == "stream"
+        if streams and output.get("name") == joined[-1].get("name"):
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def _complete(work: Coroutine[Any, Any, bool]) -> bool:
@@ -254,7 +269,6 @@ class _Client(NotebookClient):
             raise_on_iopub_timeout=True,
             skip_cells_with_tag="",  # a tag in a submission decides nothing
             record_timing=False,
-            coalesce_streams=True,  # a busy machine sends one line in several parts
             shutdown_kernel="immediate",
             error_on_timeout=_TIMED_OUT,
             on_cell_executed=self._look_at_reply,
@@ -284,7 +298,7 @@ class _Client(NotebookClient):
                 return None
         try:
             return super().process_message(msg, cell, cell_index)
-        except (KeyError, TypeError, ValueError, AttributeError, nbformat.ValidationError):
+        except (LookupError, TypeError, ValueError, AttributeError, nbformat.ValidationError):
             return None
 
 

@@ -274,11 +274,9 @@ def look_at_processes() -> dict[int, Process]:
 
 def look_at(process: str) -> Process:
     """One process: memory of its own or shared with others, but no mapped files."""
-    said = dict(
-        line.split(b":", 1)
-        for line in _read(f"/proc/{process}/status").splitlines()
-        if b":" in line
-    )
+    # By line feeds alone, which the system escapes in a name; a name may hold what else ends lines.
+    lines = _read(f"/proc/{process}/status").split(b"\n")
+    said = dict(line.split(b":", 1) for line in lines if b":" in line)
     kilobytes = sum(int(said.get(name, b"0").split()[0]) for name in (b"RssAnon", b"RssShmem"))
     namespace = os.readlink(f"/proc/{process}/ns/pid")
     return Process(int(said[b"PPid"]), namespace, kilobytes * 1024)
