@@ -106,9 +106,10 @@ def test_a_run_killed_at_ten_random_moments_ends_as_an_undisturbed_one(
     graded_class: GradedClass, tmp_path: Path
 ) -> None:
     slow = "juniper"  # holds an endless loop
-    students = [path.name for path in graded_class.course.submitted.iterdir() if path.name != slow]
+    submitted = graded_class.course.submitted
+    students = [path.name for path in submitted.iterdir() if path.is_dir() and path.name != slow]
     for student in students:
-        shutil.copytree(graded_class.course.submitted / student, tmp_path / "submitted" / student)
+        shutil.copytree(submitted / student, tmp_path / "submitted" / student)
     course = Course.at(graded_class.course.root, tmp_path / "submitted", tmp_path / "results")
     seed = int(time.time())
     chance = random.Random(seed)
@@ -210,4 +211,4 @@ def kernels_below(root: int) -> list[int]:
         children = [pid for pid, above in parents.items() if above == parent]
         found += children
         waiting += children
-    return found if len(found) >= 5 else []  # two of bubblewrap, nursery, keeper, kernel
+    return found if len(found) >= 4 else []  # bubblewrap, nursery, keeper, kernel

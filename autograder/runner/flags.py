@@ -135,7 +135,7 @@ def note_source(
 def _tree_of(source: str) -> ast.Module | None:
     try:
         return ast.parse(TransformerManager().transform_cell(source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RuntimeError, MemoryError):
         return None  # what cannot be parsed cannot be run
 
 
@@ -196,7 +196,10 @@ def _names_in(node: ast.AST, imported: dict[str, str]) -> list[str]:
 @lru_cache(1024)
 def _inside_in(source: str) -> list[str]:
     tree = _tree_of(source)
-    return [] if tree is None else list(_reaches_of(tree))
+    try:
+        return [] if tree is None else list(_reaches_of(tree))
+    except RecursionError:
+        return ["is nested too deeply to be looked through"]
 
 
 def _reaches_of(tree: ast.Module) -> Iterator[str]:
