@@ -35,19 +35,22 @@ from autograder.grading.gradebook import (
 from autograder.grading.hashes import Assignment, Hashes
 from autograder.grading.judging import (
     SecretCases,
-    find_record,
     judge_again,
     limits_of,
     make_record,
 )
-from autograder.grading.records import PROPOSED, Record, adopt_proposed, save_record
+from autograder.grading.records import (
+    PROPOSED,
+    Record,
+    adopt_proposed,
+    save_record,
+    stored_records,
+)
 from autograder.grading.submissions import (
     Submission,
     Ungradable,
-    files_beside,
     find_submissions,
-    read_submission,
-    repair,
+    prepared,
     stray_entries,
 )
 from autograder.runner.flags import Flag
@@ -199,13 +202,13 @@ def _grade_all(
     try:
         for submission in submissions:
             assignment = assignments[submission.topic]
-            prepared = _guarded(_prepare, course, gradebook, submission, options, assignment)
-            if isinstance(prepared, Result):
-                done(prepared)
-            elif prepared.record is not None:
-                done(_guarded(_enter_kept, course, gradebook, submission, prepared))
+            ready = _guarded(_prepare, course, gradebook, submission, options, assignment)
+            if isinstance(ready, Result):
+                done(ready)
+            elif ready.record is not None:
+                done(_guarded(_enter_kept, course, gradebook, submission, ready))
             else:
-                running[pool.submit(prepared.do, options, drawn)] = prepared
+                running[pool.submit(ready.do, options, drawn)] = ready
             finish_some(workers + AHEAD)
         finish_some(0)
         gradebook.db.commit()
@@ -223,26 +226,21 @@ def _prepare(
 ) -> Result | _Work:
     """Read and repair a submission, and look for its record; a result where it cannot be graded."""
     try:
-        submitted = read_submission(submission)
-        files, refused = files_beside(submission)
+        notebook, files, notes = prepared(submission, assignment.release)
     except Ungradable as reason:
         withdraw(course, gradebook, submission)
         return Result(sound_text(submission.student), submission.topic, ungradable=str(reason))
-    notebook, repairs = repair(submitted, assignment.release)
     hashes = Hashes.of(notebook, files, assignment)
-    work = _Work(submission, notebook, files, hashes, repairs + refused)
-    named, limits = (submission.topic, submission.student), limits_of(options)
-    record, proposed = find_record(
-        course.records, *named, lambda record: record.fits(hashes, options.sandbox, limits)
-    )
-    if record is not None:
-        return replace(work, record=record, proposed=proposed)
-    earlier, _ = find_record(
-        course.records,
-        *named,
-        lambda record: record.can_be_judged_again(hashes, options.sandbox, limits),
-    )
-    return replace(work, earlier=earlier)
+    work = _Work(submission, notebook, files, hashes, notes)
+    sandbox, limits = options.sandbox, limits_of(options)
+    stored = stored_records(course.records, submission.topic, submission.student)
+    for record, proposed in stored:
+        if record.fits(hashes, sandbox, limits):
+            return replace(work, record=record, proposed=proposed)
+    for record, _ in stored:
+        if record.can_be_judged_again(hashes, sandbox, limits):
+            return replace(work, earlier=record)
+    return work
 
 
 def _guarded(

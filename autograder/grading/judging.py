@@ -5,12 +5,10 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 
 from nbformat import NotebookNode
 
@@ -18,7 +16,7 @@ from autograder.build.cases import build_cases, build_public_cases
 from autograder.course import GradingOptions
 from autograder.exercises import TOPICS
 from autograder.grading.hashes import Hashes, hash_of_cases, hash_of_questions
-from autograder.grading.records import PROPOSED, Record, load_record, packed_answers
+from autograder.grading.records import Record, packed_answers
 from autograder.runner.notebook import (
     NotebookRun,
     RunLimits,
@@ -132,18 +130,6 @@ def judge_again(record: Record, secret: Drawn, hashes: Hashes) -> Record | None:
         cases=by_case(secret.cases, responses, seconds, verdicts),
         graded_at=_now(),
     )
-
-
-def find_record(
-    records: Path, topic: str, student: str, usable: Callable[[Record], bool]
-) -> tuple[Record | None, bool]:
-    """The record that can be used, the one that stands before a proposed one; and whether it is
-    only proposed."""
-    for folder, proposed in ((records, False), (records / PROPOSED, True)):
-        record = load_record(folder, topic, student)
-        if record is not None and usable(record):
-            return record, proposed
-    return None, False
 
 
 def _now() -> str:

@@ -125,6 +125,13 @@ def _parsed(data: dict[str, Any]) -> Record | None:
     return Record(**data)
 
 
+def stored_records(records: Path, topic: str, student: str) -> list[tuple[Record, bool]]:
+    """The record that stands, then a proposed one, where they are; and whether it is proposed."""
+    places = ((records, False), (records / PROPOSED, True))
+    found = [(load_record(folder, topic, student), proposed) for folder, proposed in places]
+    return [(record, proposed) for record, proposed in found if record is not None]
+
+
 def adopt_proposed(records: Path, record: Record) -> None:
     """Let a proposed record be the one that stands."""
     proposed = record_path(records / PROPOSED, record.topic, record.student)

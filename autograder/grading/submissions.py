@@ -246,6 +246,17 @@ def _why_refused(path: Path, room: int, count: int) -> str:
     return ""
 
 
+def prepared(
+    submission: Submission, release: NotebookNode
+) -> tuple[NotebookNode, dict[str, bytes], list[str]]:
+    """The notebook as it is graded, the files beside it, and what was put right or left out;
+    Ungradable where it cannot be graded."""
+    submitted = read_submission(submission)
+    files, refused = files_beside(submission)
+    notebook, repairs = repair(submitted, release)
+    return notebook, files, repairs + refused
+
+
 def repair(notebook: NotebookNode, release: NotebookNode) -> tuple[NotebookNode, list[str]]:
     """The notebook as it is graded, and what had to be put right, a sentence each.
 

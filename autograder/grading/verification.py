@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
 
 from autograder.build.release import read_notebook
@@ -13,14 +14,7 @@ from autograder.grading.gradebook import explained_errors, open_gradebook
 from autograder.grading.hashes import hash_of_files
 from autograder.grading.judging import SecretCases, judge_again, make_record
 from autograder.grading.records import Record, load_record
-from autograder.grading.submissions import (
-    Submission,
-    Ungradable,
-    files_beside,
-    hash_of_notebook,
-    read_submission,
-    repair,
-)
+from autograder.grading.submissions import Submission, Ungradable, hash_of_notebook, prepared
 from autograder.runner.sandbox import require_sandbox
 from autograder.student.verdicts import Verdict, points_text
 
@@ -138,9 +132,7 @@ def _against_submission(course: Course, record: Record) -> list[str]:
     if not submission.folder.is_dir():
         return []  # it may be kept elsewhere
     try:
-        release = read_notebook(course.release_notebook(record.topic))
-        notebook, _ = repair(read_submission(submission), release)
-        files, _ = files_beside(submission)
+        notebook, files, _ = _prepared(course, record)
     except Ungradable as reason:
         return [f"what lies in its place now cannot be graded: {reason}"]
     now = (hash_of_notebook(notebook), hash_of_files(files))
@@ -152,24 +144,18 @@ def _against_submission(course: Course, record: Record) -> list[str]:
 def _problems_when_run(
     course: Course, record: Record, options: GradingOptions, drawn: SecretCases
 ) -> list[str]:
-    submission = _submission_of(course, record)
     try:
-        release = read_notebook(course.release_notebook(record.topic))
-        notebook, _ = repair(read_submission(submission), release)
-        files, _ = files_beside(submission)
+        notebook, files, _ = _prepared(course, record)
     except Ungradable as reason:
         return [f"it cannot be run again: {reason}"]
-    again = make_record(
-        record.student,
-        record.topic,
-        notebook,
-        files,
-        record.hashes,
-        options,
-        drawn,
-        record.seed,
-    )
+    given = (record.student, record.topic, notebook, files, record.hashes, options, drawn)
+    again = make_record(*given, record.seed)
     return _differences("run again", record.verdicts, again.verdicts)
+
+
+def _prepared(course: Course, record: Record) -> tuple[NotebookNode, dict[str, bytes], list[str]]:
+    release = read_notebook(course.release_notebook(record.topic))
+    return prepared(_submission_of(course, record), release)
 
 
 def _submission_of(course: Course, record: Record) -> Submission:

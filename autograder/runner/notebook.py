@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -154,7 +154,7 @@ def run_notebook(
         try:
             if _complete(_run_in_one_kernel(run)):
                 break
-        except (KernelLost, RuntimeError):  # the latter is nbclient's, of a kernel that never spoke
+        except KernelLost:
             lost += 1
             if lost == MOST_LOST:
                 raise
@@ -234,7 +234,11 @@ async def _kernel(client: _Client, run: NotebookRun, descriptor: int) -> AsyncIt
     if run.limits.kernel is not None:
         with the_nursery().box(run.files) as box:
             client.km = manager = WarmKernelManager.of(box, descriptor, run.limits.kernel)
-            async with client.async_setup_kernel():
+            async with AsyncExitStack() as stack:
+                try:
+                    await stack.enter_async_context(client.async_setup_kernel())
+                except RuntimeError as error:  # nbclient's, of a kernel that never spoke
+                    raise KernelLost(str(error)) from error
                 yield
             for kind, text in manager.started.notices if manager.started else ():
                 run.flags.note(kind, f"it tried to {text}" if kind in REFUSED else text)
@@ -284,7 +288,9 @@ class _Client(NotebookClient):
         _keep_error(cell, execute_reply["content"])
         _drop_invalid(cell)
         payload = execute_reply["content"].get("payload") or []
-        self.is_leaving = any(item.get("source") == "ask_exit" for item in payload)
+        self.is_leaving = any(
+            isinstance(item, dict) and item.get("source") == "ask_exit" for item in payload
+        )
 
     def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> Any:
         """As nbclient does; but a message that is malformed is left out, whoever sent it, and so
