@@ -147,6 +147,12 @@ def test_evidence_is_kept_short_and_once() -> None:
     assert len(flags) == MOST_OF_A_KIND
 
 
+def test_what_a_kernel_tells_steers_no_terminal() -> None:
+    flags = Flags()
+    flags.note("k\x1b[31m\nrow", "evil \x1b[2K")
+    assert [(flag.kind, flag.evidence) for flag in flags] == [("malformed-message", "evil ?[2K")]
+
+
 # ---- what check cells claim
 
 

@@ -344,6 +344,20 @@ def test_a_notebook_has_an_end() -> None:
     assert "stopped after 4 s" in run.troubles[-1]
 
 
+def test_folders_in_folders_without_an_end_are_removed() -> None:
+    code = """
+    import os
+    os.chdir("../connection")
+    for _ in range(1500):
+        os.mkdir("d")
+        os.chdir("d")
+    print("made")
+    """
+    run = run_in_sandbox(code)
+    assert said_by(run) == "made\n"
+    assert list(the_nursery().boxes.iterdir()) == []
+
+
 # ---- what is not the notebook's fault
 
 

@@ -45,6 +45,7 @@ MATH_ATTRIBUTES = [
     *("display", "stretchy", "fence", "form", "mathvariant", "width", "displaystyle"),
     *("scriptlevel", "columnalign", "rowspacing", "linethickness", "minsize", "maxsize", "lspace"),
 ]
+MOST_COLOURED = 1000  # lines; the time that colouring takes grows with their square
 ANCHOR = re.compile(r'<a class="anchor-link"[^>]*>.*?</a>')
 _MARK = secrets.token_hex(8)  # cannot stand in what a student wrote
 
@@ -99,6 +100,8 @@ def clean_markdown(text: str) -> str:
 
 @lru_cache(4096)
 def coloured(source: str) -> str:
+    if source.count("\n") > MOST_COLOURED:
+        return f"<pre>{html.escape(source)}</pre>"
     return str(_highlighter()(source))
 
 

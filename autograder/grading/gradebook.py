@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ from autograder.grading.records import Record, record_path
 from autograder.grading.safe import safe_to_show
 from autograder.grading.submissions import TIMESTAMP_FILE, Submission, is_usable_name
 from autograder.nbgrader_hooks import grade_rows, write_csv
+
+LARGEST_TIMESTAMP = 1000  # bytes
 
 
 def open_gradebook(course: Course) -> Gradebook:
@@ -90,6 +93,9 @@ def _timestamp(submission: Submission) -> datetime | None:
     """When it was handed in (UTC); None where timestamp.txt does not say so."""
     file = submission.folder / TIMESTAMP_FILE
     try:
+        found = file.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_TIMESTAMP:
+            return None  # a pipe would be waited for, a link leads elsewhere
         text = file.read_text().strip()
         try:
             return parse_time(text)

@@ -49,6 +49,9 @@ class Flags(list[Flag]):
 
     def note(self, kind: str, evidence: str) -> None:
         evidence = " ".join(sound_text(evidence).split())
+        evidence = "".join(letter if letter.isprintable() else "?" for letter in evidence)
+        if kind not in KINDS:  # a kernel may tell anything
+            kind = "malformed-message"
         flag = Flag(kind, evidence[:LONGEST_EVIDENCE])
         if flag not in self and sum(other.kind == kind for other in self) < MOST_OF_A_KIND:
             self.append(flag)

@@ -228,15 +228,16 @@ def parse_response(data: Any) -> Response:
     )
     for names in (changed, banned, data["frozen"]):
         _require(
-            isinstance(names, list) and all(isinstance(name, str) for name in names),
-            "names are strings",
+            isinstance(names, list) and all(_is_name(name) for name in names),
+            "names are short strings",
         )
     for flag in ("changed_results", "unrepeatable"):
         _require(isinstance(data[flag], bool), "a flag is true or false")
     shapes = data["parameters"]
     _require(
-        isinstance(shapes, dict) and all(_is_shape(shape) for shape in shapes.values()),
-        "parameters have shapes",
+        isinstance(shapes, dict)
+        and all(_is_name(name) and _is_shape(shape) for name, shape in shapes.items()),
+        "parameters have names and shapes",
     )
     return Response(
         plain=_outcome(data["plain"]),
@@ -250,6 +251,14 @@ def parse_response(data: Any) -> Response:
         frozen=data["frozen"],
         unrepeatable=data["unrepeatable"],
     )
+
+
+LONGEST_NAME, LONGEST_TEXT = 200, 2000  # letters, of what comes over the wire
+
+
+def _is_name(value: Any) -> bool:
+    """Short, and such as can be written."""
+    return isinstance(value, str) and len(value) <= LONGEST_NAME and sound_text(value) == value
 
 
 def _is_shape(value: Any) -> bool:
@@ -272,7 +281,7 @@ def _case(data: dict[str, Any]) -> Case:
 def _outcome(data: Any) -> Outcome:
     _require(isinstance(data, dict) and set(data) == {"kind", "values", "raised"}, "an outcome")
     kind, values = data["kind"], data["values"]
-    _require(isinstance(kind, str), "an outcome's kind is a string")
+    _require(_is_name(kind), "an outcome's kind is a short string")
     _require(
         isinstance(values, list) and all(isinstance(value, Tensor) for value in values),
         "an outcome's values are tensors",
@@ -292,7 +301,8 @@ def _raised(data: Any) -> Raised | None:
     _require(all(isinstance(text, str) for text in texts), "an exception's texts are strings")
     for flag in ("is_stub", "is_value_error"):
         _require(isinstance(data[flag], bool), "a flag is true or false")
-    kind, message, line, where = map(sound_text, texts)
+    kind, message, line, where = (sound_text(text[:LONGEST_TEXT]) for text in texts)
+    kind = kind[:LONGEST_NAME]
     return Raised(kind, message, line, where, data["is_stub"], data["is_value_error"])
 
 
