@@ -175,11 +175,12 @@ def check_own_limits(site: Site) -> Said:
 
 
 def _open_files(workers: int) -> Said:
-    """Of the grading process itself, which holds the sockets of all its kernels."""
-    most, needed = resource.getrlimit(resource.RLIMIT_NOFILE)[0], workers * FILES_OF_A_WORKER
+    """Of the grading process itself, which holds the sockets of all its kernels, and takes all that
+    it is allowed."""
+    most, needed = resource.getrlimit(resource.RLIMIT_NOFILE)[1], workers * FILES_OF_A_WORKER
     if most == resource.RLIM_INFINITY or most >= needed:
         return ok(f"{needed} open files are allowed, as {workers} workers need")
-    todo = f"Run `ulimit -n {needed}` in the terminal before grading, or set fewer workers."
+    todo = f"Raise nofile to {needed} in /etc/security/limits.conf, or set fewer workers."
     return problem(f"{most} open files are allowed, {workers} workers need {needed}", todo)
 
 
@@ -241,8 +242,10 @@ def check_shared_memory(site: Site) -> Said:
 
 def check_socket_paths(site: Site) -> Said:
     """Kernels are spoken to by sockets in a folder of the nursery's, whose paths must be short."""
-    folder = Path("/var/tmp" if os.access("/var/tmp", os.W_OK) else tempfile.gettempdir()).resolve()
-    longest = folder / "ag-12345678" / "boxes" / "100000" / "connection" / "kernel-ipc-5"
+    from autograder.runner.kernels import PREFIX, place_of_nurseries
+
+    folder = place_of_nurseries()
+    longest = folder / f"{PREFIX}12345678" / "boxes" / "100000" / "connection" / "kernel-ipc-5"
     length = len(os.fsencode(longest))
     found = f"{length} of {LONGEST_SOCKET_PATH} bytes, in {folder}"
     if length <= LONGEST_SOCKET_PATH:

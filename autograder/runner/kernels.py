@@ -73,22 +73,26 @@ class Started:
         self.ended.set()
 
 
+def place_of_nurseries() -> Path:
+    """Short, because the path of a socket may have 107 characters; and not in /tmp where there is
+    another, because each kernel has a /tmp of its own."""
+    return Path("/var/tmp" if os.access("/var/tmp", os.W_OK) else tempfile.gettempdir()).resolve()
+
+
 class Nursery:
     """This side of the process that forks kernels; one serves all threads of a run."""
 
     def __init__(self) -> None:
         sandbox.require_sandbox()
-        # Short, because the path of a socket may have 107 characters; and not in /tmp, which each
-        # kernel has one of its own of.
-        place = "/var/tmp" if os.access("/var/tmp", os.W_OK) else None
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place)).resolve()
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place_of_nurseries()))
         self.lives = _locked(self.folder / "lives")
         sweep(self.folder.parent)
         self.boxes = self.folder / "boxes"
         self.boxes.mkdir()
         sandbox.lay_out_code(self.folder / "code")
         self.kernels: dict[str, Started] = {}
-        self.ready = threading.Event()
+        self.ready = threading.Event()  # it is warm, or has ended before it was
+        self.is_warm = False
         self._lock = threading.Lock()
         self._count = 0
         self._start()
@@ -131,6 +135,7 @@ class Nursery:
             for line in lines:
                 said = json.loads(line)
                 if "ready" in said:
+                    self.is_warm = True
                     self.ready.set()
                 elif "started" in said:
                     started = self.kernels[said["started"]]
@@ -156,7 +161,7 @@ class Nursery:
 
     def wait_until_warm(self) -> None:
         self.ready.wait(WARMING)
-        if self.process.poll() is not None or not self.ready.is_set():
+        if not self.is_warm:
             said = (self.folder / "errors").read_text(errors="replace").strip().splitlines()
             raise Trouble(f"Kernels cannot be started in the sandbox: {said[-1] if said else '?'}")
 
