@@ -1,7 +1,10 @@
 """What formgrader is given to show holds nothing that its page would run."""
 
+import re
+
 import nbformat
 import pytest
+from nbconvert.filters import markdown2html_mistune
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
 
 from autograder.grading.safe import safe_to_show
@@ -62,3 +65,26 @@ def test_pictures_attached_to_text_are_left_out() -> None:
     cell = new_markdown_cell("![x](attachment:a.svg)")
     cell["attachments"] = {"a.svg": {"image/svg+xml": "<svg onload='x'/>"}}
     assert "attachments" not in safe_to_show(new_notebook(cells=[cell])).cells[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[click](javascript:alert(1))",
+        "[click](java&#115;cript:alert(1))",
+        "[click][x]\n\n[x]: javascript:alert(1)",
+        "[x]\n\n[x]: data:text/html,y",
+        "![p](http://elsewhere/p.png)",
+        "<javascript:alert(1)>",
+    ],
+)
+def test_no_picture_in_text_is_loaded_and_no_link_is_a_script(text: str) -> None:
+    made = safe_to_show(new_notebook(cells=[new_markdown_cell(text)])).cells[0].source
+    harm = r'<img |href="(?!http://elsewhere/)'  # an address that is shown as what it is stays
+    assert re.search(harm, markdown2html_mistune(text))
+    assert not re.search(harm, markdown2html_mistune(made))
+
+
+def test_brackets_elsewhere_stay() -> None:
+    text = "x[0] = [1, 2] and $a_{[i]}$\n\n- [ ] to do"
+    assert safe_to_show(new_notebook(cells=[new_markdown_cell(text)])).cells[0].source == text

@@ -1,8 +1,8 @@
 """A graded notebook that is safe to look at in formgrader, whose pages run what they are given.
 
 formgrader shows a notebook in the instructor's own Jupyter session: a script in it could give
-grades, or run code. So of outputs text and PNG or JPEG pictures stay, and HTML in written text is
-shown as it was typed.
+grades, or run code. So of outputs text and PNG or JPEG pictures stay, and HTML and links in
+written text are shown as they were typed: a link may be a script, a picture tells who looked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from nbformat import NotebookNode
 SHOWN = ("text/plain", "image/png", "image/jpeg")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 _TAG = re.compile(r"<(?=[a-zA-Z/!?])")
-_LINK = re.compile(r"\\(?=(?:href|unicode|require|style|class|cssId)\b)")  # of a formula
+_LINK = re.compile(r"\](?=\s*[(\[:])")  # to a place that is named here, or elsewhere
+_COMMAND = re.compile(r"\\(?=(?:href|unicode|require|style|class|cssId)\b)")  # of a formula
 
 
 def safe_to_show(notebook: NotebookNode) -> NotebookNode:
@@ -31,7 +32,8 @@ def _safe_cell(cell: NotebookNode) -> NotebookNode:
         made["outputs"] = [_safe_output(output) for output in cell.get("outputs", [])]
     else:
         made.pop("attachments", None)
-        made["source"] = _LINK.sub(r"\\backslash ", _TAG.sub("&lt;", cell.source))
+        text = _COMMAND.sub(r"\\backslash ", _TAG.sub("&lt;", cell.source))
+        made["source"] = _LINK.sub("&#93;", text)
     return made
 
 

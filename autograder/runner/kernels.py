@@ -190,7 +190,10 @@ class Nursery:
             "connection": connection,
             "limits": limits.as_data(),
         }
-        self._send(request, [judge])
+        try:
+            self._send(request, [judge])
+        except OSError:  # it has just ended
+            started.end(1, NURSERY_ENDED)
         return started
 
     def signal(self, name: str, number: int) -> None:
