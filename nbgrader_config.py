@@ -6,7 +6,6 @@ from pathlib import Path
 from nbgrader.preprocessors import (
     AssignLatePenalties,
     CheckCellMetadata,
-    ClearOutput,
     GetGrades,
     IgnorePattern,
     LimitOutput,
@@ -41,7 +40,7 @@ c.GradingOptions.due_dates = {
 
 # What a submission goes through: repaired against the release, run beside the judge, and the
 # judge's verdicts (not the notebook's outputs) written to the gradebook.
-c.Autograde.sanitize_preprocessors = [ClearOutput, nbgrader_hooks.Repair, CheckCellMetadata]
+c.Autograde.sanitize_preprocessors = [nbgrader_hooks.Repair, CheckCellMetadata]
 c.Autograde.autograde_preprocessors = [
     nbgrader_hooks.JudgedExecute,
     IgnorePattern,

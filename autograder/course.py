@@ -51,6 +51,11 @@ class GradingOptions(Configurable):
     cell_timeout = Float(
         90.0, help="Seconds for a cell of the student's own; a check has its own limits."
     ).tag(config=True)
+    draw_figures = Bool(
+        False,
+        help="Draw the figures of each notebook as it is graded, which takes about twice as long; "
+        "without, graded notebooks and feedback show those that were handed in.",
+    ).tag(config=True)
     exercise_timeout = Float(
         0.0,
         help="Seconds that the answers to one exercise may take on the secret cases; 0: as long as "

@@ -86,7 +86,7 @@ def main() -> None:
             growth(place, sizes, compared.ours_whole)
     rows = [cold_or_warm()]
     if not quick:
-        rows += [forked_or_fresh(), judged_or_plain(), two_workers_or_one()]
+        rows += [forked_or_fresh(), judged_or_plain(), drawn_or_not(), two_workers_or_one()]
     print_rows(rows)
 
 
@@ -267,7 +267,7 @@ def shares_of_the_cost(place: Path, marginal: float) -> None:
     table.add_column("what")
     table.add_column("CPU s", justify="right")
     for name, text in (
-        ("cells", "the cells themselves, drawing and answering the judge: the floor"),
+        ("cells", "the cells themselves, answering the judge: the floor"),
         ("kernel", "kernel: IPython's start, messages, between cells"),
         ("nursery", "fork, namespaces, mounts, watching, ending"),
         ("talking", "nbclient and zmq on the grader's side"),
@@ -386,6 +386,17 @@ def judged_or_plain() -> Measured:
     return Measured("running a notebook", ways, (min(judged), min(plain)))
 
 
+def drawn_or_not() -> Measured:
+    """One notebook, run without drawing its figures, as it is by default, or drawing them."""
+    secret = build_cases(TOPICS[TOPIC], 1)
+    by_turns = [
+        [timed(partial(graded, secret, figures)) for figures in (False, True)] for _ in range(3)
+    ]
+    without, drawing = map(min, zip(*by_turns, strict=True))
+    ways = ("figures as handed in", "figures drawn")
+    return Measured("running a notebook", ways, (without, drawing))
+
+
 def two_workers_or_one() -> Measured:
     """Submissions graded (notebook run and judged) side by side, or in turn."""
 
@@ -403,8 +414,8 @@ def two_workers_or_one() -> Measured:
     return Measured(f"a submission ({SUBMISSIONS} in all)", ways, (by(2), by(1)))
 
 
-def graded(secret: CaseSet) -> None:
-    limits = RunLimits(kernel=Limits())
+def graded(secret: CaseSet, figures: bool = False) -> None:
+    limits = RunLimits(kernel=Limits(), figures=figures)
     run_notebook(answered(), secret, public_bytes(TOPIC), limits)
 
 

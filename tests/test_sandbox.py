@@ -170,7 +170,8 @@ def test_pictures_and_random_numbers_are_as_in_any_kernel() -> None:
         "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()",
         "import torch, random\nprint(torch.rand(1).item(), random.random())",
     ]
-    first, second = run_in_sandbox(*cells), run_in_sandbox(*cells)
+    drawn = RunLimits(kernel=SMALL, figures=True)
+    first, second = (run_in_sandbox(*cells, limits=drawn) for _ in range(2))
     assert "image/png" in first.notebook.cells[0].outputs[0].data
     assert said_by(first) != said_by(second), "each kernel has chance of its own"
 
@@ -187,7 +188,7 @@ def test_many_large_pictures_are_drawn_by_one_kernel() -> None:
     plt.show()
     gc.collect()
     """
-    run = run_in_sandbox(*[draw] * 12)
+    run = run_in_sandbox(*[draw] * 12, limits=RunLimits(cell=30, kernel=SMALL, figures=True))
     assert run.troubles == []
     assert all("image/png" in cell.outputs[0].data for cell in run.notebook.cells)
 

@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 from nbformat.validator import normalize
 
 from autograder.course import Course, grade_id_of, is_locked
+from autograder.runner.pictures import handed_in
 from autograder.student.cases import sound_text
 
 TIMESTAMP_FILE = "timestamp.txt"
@@ -151,7 +152,7 @@ _KNOWN_IN_CELLS = ("cell_type", "id", "metadata", "source", "attachments")
 
 def _tidied(raw: dict[str, Any]) -> dict[str, Any]:
     """In format 4.5, without what that does not know or what no grading looks at: ids from before
-    their time, keys of a later one, old outputs."""
+    their time, keys of a later one, old outputs but for pictures."""
     kept = {name: raw[name] for name in _KNOWN if name in raw} | {"nbformat_minor": 5}
     cells = raw.get("cells")
     if isinstance(cells, list):
@@ -165,7 +166,7 @@ def _tidied_cell(cell: dict[str, Any]) -> dict[str, Any]:
         kept.pop("id", None)
     if kept.get("cell_type") == "code":
         kept.pop("attachments", None)
-        kept |= {"outputs": [], "execution_count": None}
+        kept |= {"outputs": handed_in(cell.get("outputs")), "execution_count": None}
     return kept
 
 
@@ -361,7 +362,7 @@ def _put_back(notebook: NotebookNode, name: str, originals: dict[str, NotebookNo
 
 def _clear(cell: NotebookNode) -> None:
     if cell.cell_type == "code":
-        cell.outputs, cell.execution_count = [], None
+        cell.outputs, cell.execution_count = handed_in(cell.get("outputs")), None
     if not isinstance(cell.metadata.get("nbgrader", {}), dict):
         cell.metadata.pop("nbgrader")
 

@@ -22,8 +22,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from queue import Empty
 from typing import IO, Any
 
+from jupyter_client.asynchronous import AsyncKernelClient
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
@@ -180,7 +182,9 @@ class Nursery:
         finally:
             remove(folder)
 
-    def start(self, box: Path, connection: str, judge: int, limits: Limits) -> Started:
+    def start(
+        self, box: Path, connection: str, judge: int, limits: Limits, arguments: list[str]
+    ) -> Started:
         self.wait_until_warm()
         group = ProcessGroup(limits.wall)
         started = self.kernels[box.name] = Started(group=group)
@@ -188,6 +192,7 @@ class Nursery:
             "start": box.name,
             "folder": str(box),
             "connection": connection,
+            "arguments": arguments,
             "limits": limits.as_data(),
         }
         try:
@@ -278,6 +283,26 @@ class WarmSpecs(KernelSpecManager):
         )
 
 
+class WarmKernelClient(AsyncKernelClient):
+    """Is ready as soon as the kernel answers and is heard. jupyter_client's own then listens until
+    nothing has come for 0.2 s; but what comes is told apart by what it answers."""
+
+    async def _async_wait_for_ready(self, timeout: float | None = None) -> None:
+        ends = time.monotonic() + (WARMING if timeout is None else timeout)
+        while time.monotonic() < ends:
+            self.kernel_info()
+            with contextlib.suppress(Empty):
+                reply = await self.shell_channel.get_msg(timeout=1)
+                if reply["msg_type"] == "kernel_info_reply":
+                    await self.iopub_channel.get_msg(timeout=1)
+                    return
+            if not await self.is_alive():
+                raise RuntimeError("The kernel ended before it was ready.")
+        raise RuntimeError("The kernel did not answer.")
+
+    wait_for_ready = _async_wait_for_ready
+
+
 class WarmKernelManager(AsyncKernelManager):
     """A kernel in `box`, beside the judge whose descriptor is `judge`."""
 
@@ -293,9 +318,13 @@ class WarmKernelManager(AsyncKernelManager):
             kernel_spec_manager=WarmSpecs(),
             transport="ipc",
             connection_file=str(box / "connection" / "kernel.json"),
+            client_factory=WarmKernelClient,
         )
         manager.box, manager.judge, manager.limits = box, judge, limits
         return manager
+
+    async def _async_wait(self, pollinterval: float = 0.005) -> None:
+        await super()._async_wait(pollinterval)
 
 
 class WarmProvisioner(KernelProvisionerBase):
@@ -337,11 +366,29 @@ class WarmProvisioner(KernelProvisionerBase):
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         manager = self._manager
         nursery = await asyncio.to_thread(the_nursery)
-        given = (manager.box, manager.connection_file, manager.judge, manager.limits)
-        self.started = await asyncio.to_thread(nursery.start, *given)
+        self.started = await asyncio.to_thread(
+            nursery.start,
+            manager.box,
+            manager.connection_file,
+            manager.judge,
+            manager.limits,
+            kwargs.get("extra_arguments") or [],
+        )
         manager.started = self.started
         await asyncio.to_thread(self.started.began.wait, WARMING)
+        await self._until_it_listens()
         return self.connection_info
+
+    async def _until_it_listens(self) -> None:
+        """Whoever knocks earlier waits 0.1 s before knocking again (zmq's interval)."""
+        info = self.connection_info
+        ports = [port for name, port in info.items() if name.endswith("_port")]
+        sockets = [f"{info['ip']}-{port}" for port in ports]
+        ends = time.monotonic() + WARMING
+        while time.monotonic() < ends and await self.poll() is None:
+            if all(map(os.path.exists, sockets)):
+                return
+            await asyncio.sleep(0.003)
 
     async def cleanup(self, restart: bool = False) -> None:
         return None

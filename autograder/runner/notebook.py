@@ -29,6 +29,7 @@ from nbformat.v4 import new_output
 from autograder.course import GradingOptions, check_id, grade_id_of
 from autograder.runner.flags import REFUSED, Flags, note_claims, note_source
 from autograder.runner.kernels import Started, WarmKernelManager, the_nursery
+from autograder.runner.pictures import NOT_DRAWN, handed_in, put_in_place
 from autograder.runner.sandbox import Limits
 from autograder.runner.session import GRACE, Session, conclude, patience_with
 from autograder.student.cases import CaseSet, Response
@@ -56,6 +57,7 @@ class RunLimits:
     output: int = 1_000_000
     kernel: Limits | None = None
     exercise: float = math.inf
+    figures: bool = False  # whether they are drawn
 
     @classmethod
     def of(cls, options: GradingOptions) -> RunLimits:
@@ -66,6 +68,7 @@ class RunLimits:
             options.output_limit,
             kernel,
             options.exercise_timeout or math.inf,
+            options.draw_figures,
         )
 
 
@@ -148,6 +151,10 @@ def run_notebook(
     kernels end again and again for reasons that are not the notebook's.
     """
     run = NotebookRun(notebook, secret, public, limits or RunLimits(), files or {})
+    pictures = [handed_in(cell.get("outputs")) for cell in notebook.cells]
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []
     run.ends = time.monotonic() + run.limits.notebook
     lost = 0
     for _ in range(MOST_KERNELS):
@@ -160,9 +167,10 @@ def run_notebook(
                 raise
     else:
         run.troubles.append(f"gave up after {MOST_KERNELS} kernels died")
-    for cell in run.notebook.cells:
+    for cell, given in zip(run.notebook.cells, pictures, strict=True):
         if cell.cell_type == "code":
             cell.outputs = _joined(cell.outputs)
+            put_in_place(cell, [] if run.limits.figures else given)
     run._judged = verdicts = run.verdicts()
     note_claims(run.flags, [run.notebook.cells[index] for index in sorted(run.ended)], verdicts)
     note_source(run.flags, run.notebook, secret.specs, verdicts)
@@ -198,6 +206,7 @@ async def _run_in_one_kernel(run: NotebookRun) -> bool:
     client = _Client(run.notebook, log=_log)
     client.timeout_func = lambda cell: _timeout(run, cell)
     client.most_output = run.limits.output
+    client.extra_arguments = [] if run.limits.figures else list(NOT_DRAWN)
     with _judge_beside(run) as (session, descriptor, close_theirs):
         async with _kernel(client, run, descriptor):
             close_theirs()

@@ -4,7 +4,8 @@ It is started as a script and imports nothing of this package but `lookout.py` b
 does not lie in the sandbox.
 Requests and reports are JSON lines over a socket that it inherits as descriptor 3:
 
-    {"start": id, "folder": ..., "connection": ..., "limits": {...}}   with the judge's descriptor
+    {"start": id, "folder": ..., "connection": ..., "arguments": [...], "limits": {...}}
+                                                                with the judge's descriptor
     {"signal": number, "to": id}
     -> {"ready": true}, {"started": id, "pid": number},
        {"ended": id, "status": status, "reason": text},
@@ -39,11 +40,18 @@ import lookout  # type: ignore[import-not-found]
 
 LINE = 3  # the inherited descriptor
 DESCRIPTOR_VARIABLE = "AUTOGRADER_JUDGE_DESCRIPTOR"
-# Not matplotlib_inline.backend_inline: it takes hold of the shell as it is imported, and there is
+# Nothing of matplotlib_inline, whose backend takes hold of the shell as it is imported, and there is
 # none yet.
 MODULES = (
     "autograder_student",
+    "faulthandler",
+    "IPython.core.completerlib",
+    "IPython.core.debugger",
+    "IPython.core.logger",
+    "IPython.core.oinspect",
     "IPython.core.pylabtools",
+    "IPython.extensions.storemagic",
+    "IPython.utils.wildcard",
     "ipykernel.debugger",
     "ipykernel.ipkernel",
     "ipykernel.kernelapp",
@@ -51,6 +59,7 @@ MODULES = (
     "matplotlib.pyplot",
     "stack_data",
     "torch.nn.functional",
+    "tornado.platform.asyncio",
     "zmq.utils.garbage",
 )
 LOOK_EVERY = 0.05  # seconds between two looks at what the kernels hold
@@ -351,7 +360,7 @@ def be_a_kernel(request: dict[str, Any], judge: int, telling: int) -> None:
 
     # A history would be a database on a disk that may be full.
     given = ["-f", request["connection"], "--HistoryManager.enabled=False"]
-    IPKernelApp.launch_instance(argv=given)
+    IPKernelApp.launch_instance(argv=given + request["arguments"])
     os._exit(0)
 
 
