@@ -40,7 +40,7 @@ import lookout  # type: ignore[import-not-found]
 
 LINE = 3  # the inherited descriptor
 DESCRIPTOR_VARIABLE = "AUTOGRADER_JUDGE_DESCRIPTOR"
-# Nothing of matplotlib_inline, whose backend takes hold of the shell as it is imported, and there is
+# Nothing of matplotlib_inline, whose backend takes hold of the shell as it is imported: there is
 # none yet.
 MODULES = (
     "autograder_student",
