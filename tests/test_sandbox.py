@@ -16,8 +16,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 from autograder.course import GradingOptions, Trouble
 from autograder.grading.judging import public_bytes
 from autograder.runner import sandbox
-from autograder.runner.cgroups import where_groups_can_be
-from autograder.runner.kernels import the_nursery
+from autograder.runner.cgroups import MEMORY, PROCESSES, where_groups_can_be
+from autograder.runner.kernels import remove, the_nursery
 from autograder.runner.notebook import NotebookRun, RunLimits, run_notebook
 from autograder.runner.sandbox import Limits
 from autograder.student.cases import CaseSet
@@ -42,7 +42,8 @@ def said_by(run: NotebookRun, cell: int = -1) -> str:
 
 def ask(code: str, files: dict[str, bytes] | None = None) -> object:
     """What the variable `answer` is at the end of the code, which runs in a kernel."""
-    run = run_in_sandbox(code + "\nimport json; print(json.dumps(answer))", files=files)
+    code = textwrap.dedent(code) + "\nimport json; print(json.dumps(answer))"
+    run = run_in_sandbox(code, files=files)
     said = said_by(run)
     assert said, run.notebook.cells[0].outputs
     return json.loads(said.splitlines()[-1])
@@ -345,18 +346,18 @@ def test_a_notebook_has_an_end() -> None:
     assert "stopped after 4 s" in run.troubles[-1]
 
 
-def test_folders_in_folders_without_an_end_are_removed() -> None:
-    code = """
-    import os
-    os.chdir("../connection")
+def test_folders_in_folders_without_an_end_are_removed(tmp_path: Path) -> None:
+    place = tmp_path / "box"
+    place.mkdir()
+    here = os.open(place, os.O_RDONLY)
     for _ in range(1500):
-        os.mkdir("d")
-        os.chdir("d")
-    print("made")
-    """
-    run = run_in_sandbox(code)
-    assert said_by(run) == "made\n"
-    assert list(the_nursery().boxes.iterdir()) == []
+        os.mkdir("d", dir_fd=here)
+        inner = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    remove(place)
+    assert not place.exists()
 
 
 # ---- what is not the notebook's fault
@@ -390,7 +391,7 @@ class Walled(Limits):
 
 def test_a_kernel_has_a_wall_around_its_processes() -> None:
     """Its own limit on them counts nothing for root; a control group's does."""
-    if where_groups_can_be() is None:
+    if where_groups_can_be(PROCESSES) is None:
         pytest.skip("no control groups can be made here; RLIMIT_NPROC holds for a plain user")
     code = """
     import os, time
@@ -408,9 +409,74 @@ def test_a_kernel_has_a_wall_around_its_processes() -> None:
     limits = Walled(**{**asdict(SMALL), "processes": 200})  # which the watch would let be
     run = run_in_sandbox(code, limits=RunLimits(cell=30, kernel=limits))
     assert 0 < int(said_by(run)) <= limits.wall
-    groups = [started.group for started in the_nursery().kernels.values() if started.group]
-    assert groups
-    assert not [group.folder for group in groups if group.folder and group.folder.exists()]
+    walls = [started.walls for started in the_nursery().kernels.values() if started.walls]
+    folders = [folder for wall in walls for folder in wall.folders]
+    assert folders
+    assert not [folder for folder in folders if folder.exists()]
+
+
+def test_memory_that_no_process_maps_has_a_wall_too() -> None:
+    if where_groups_can_be(MEMORY) is None:
+        pytest.skip("no control groups can be made here; the README says what that leaves open")
+    code = """
+    import os
+    held = []
+    for number in range(200):
+        held.append(os.memfd_create(str(number)))
+        for _ in range(12):
+            os.write(held[-1], bytes(2**20))
+    print("all of it")
+    """
+    run = run_in_sandbox(code, "print('on')")
+    assert run.troubles == ["the kernel ended in cell 1 (more than 1.0 GiB of memory)"]
+    assert said_by(run) == "on\n"
+
+
+def test_what_children_that_begin_anew_hold_counts_in_full() -> None:
+    """A fork shares with the process that it came from; what is started anew shares nothing."""
+    hold = "import time; held = bytearray(b'1') * (90 * 2**20); time.sleep(20)"
+    code = f"""
+    import subprocess, sys, time
+    children = [subprocess.Popen([sys.executable, "-S", "-c", {hold!r}]) for _ in range(14)]
+    time.sleep(15)
+    print("all of it")
+    """
+    run = run_in_sandbox(code)
+    assert run.troubles == ["the kernel ended in cell 1 (more than 1.0 GiB of memory)"]
+
+
+def test_where_a_kernel_is_connected_it_writes_nothing() -> None:
+    """That folder lies on the machine's disk, beyond the limit on what a kernel writes."""
+    code = """
+    import os
+    place = os.path.join(os.path.dirname(os.getcwd()), "connection")
+    answer = [len(os.listdir(place))]
+    for name in ("more", "kernel.json"):
+        try:
+            open(os.path.join(place, name), "a").close()
+            answer.append("written")
+        except OSError as error:
+            answer.append(error.strerror)
+    """
+    assert ask(code) == [6, "Read-only file system", "Read-only file system"]
+
+
+def test_settings_of_ipython_beside_a_notebook_are_no_settings() -> None:
+    files = {"ipython_kernel_config.py": b"open('taken', 'w')"}
+    assert ask("import os; answer = os.path.exists('taken')", files) is False
+
+
+def test_a_kernel_has_a_keyring_of_its_own() -> None:
+    numbers = {"x86_64": 250, "aarch64": 219}
+    number = numbers.get(os.uname().machine)
+    if number is None:
+        pytest.skip("the number of this call is not known here")
+    code = f"""
+    import ctypes
+    answer = ctypes.CDLL(None).syscall({number}, 0, -3, 0)  # the session's
+    """
+    first, second = ask(code), ask(code)
+    assert first != second
 
 
 def test_a_shell_that_forks_without_end_leaves_room_for_others() -> None:

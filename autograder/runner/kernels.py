@@ -33,7 +33,7 @@ from jupyter_client.provisioning import KernelProvisionerBase, KernelProvisioner
 
 from autograder.course import Trouble
 from autograder.runner import sandbox
-from autograder.runner.cgroups import ProcessGroup, number_here
+from autograder.runner.cgroups import Walls, number_here
 from autograder.runner.sandbox import Limits
 
 KERNEL = "autograder"
@@ -60,7 +60,8 @@ class Started:
     status: int | None = None
     reason: str = ""
     notices: list[tuple[str, str]] = field(default_factory=list)  # kind and text, as told
-    group: ProcessGroup | None = None
+    walls: Walls | None = None
+    limits: Limits | None = None
 
     @property
     def is_our_fault(self) -> bool:
@@ -69,8 +70,10 @@ class Started:
 
     def end(self, status: int, reason: str) -> None:
         self.status, self.reason = status, reason
-        if self.group is not None:
-            self.group.close()
+        if self.walls is not None:
+            if not reason and self.limits and self.walls.were_too_narrow:
+                self.reason = self.limits.too_much_memory
+            self.walls.close()
         self.began.set()
         self.ended.set()
 
@@ -155,11 +158,11 @@ class Nursery:
         self.ready.set()
 
     def _wall_in(self, started: Started, inside: int) -> None:
-        """Into a group of its own, before anything of a student's runs in it."""
-        if started.group is not None and started.group.folder is not None:
+        """Into groups of its own, before anything of a student's runs in it."""
+        if started.walls is not None and started.walls.folders:
             process = number_here(self.process.pid, inside)
             if process is not None:
-                started.group.take(process)
+                started.walls.take(process)
 
     def wait_until_warm(self) -> None:
         self.ready.wait(WARMING)
@@ -186,8 +189,8 @@ class Nursery:
         self, box: Path, connection: str, judge: int, limits: Limits, arguments: list[str]
     ) -> Started:
         self.wait_until_warm()
-        group = ProcessGroup(limits.wall)
-        started = self.kernels[box.name] = Started(group=group)
+        walls = Walls(limits.wall, limits.memory_wall)
+        started = self.kernels[box.name] = Started(walls=walls, limits=limits)
         request = {
             "start": box.name,
             "folder": str(box),

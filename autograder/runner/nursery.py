@@ -68,6 +68,7 @@ CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND = 1, 2, 4, 32, 4096
 MS_REC, MS_PRIVATE = 16384, 1 << 18
+KEYCTL, JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
 CAPABILITY_VERSION = 0x20080522
 
@@ -78,6 +79,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class Process:
     """One of a kernel's, as it was seen: bytes that it holds, those too that it shares."""
 
+    number: str
     parent: int
     namespace: str
     size: int
@@ -154,6 +156,7 @@ class Nursery:
         self.waiting = b""
         self.own: list[int] = []  # descriptors that no kernel is to have
         self.warm = look_at("self").size  # what each kernel is born with, and shares with all
+        self.stack = stack_of("self")
 
     def serve(self) -> None:
         self.report(ready=True)
@@ -261,14 +264,25 @@ class Nursery:
         processes = look_at_processes()
         for kernel in self.kernels.values():
             kernel.take_in(processes)
-            sizes = [one.size for one in processes.values() if one.namespace in kernel.namespaces]
-            if len(sizes) > kernel.limits["processes"]:
+            its = [one for one in processes.values() if one.namespace in kernel.namespaces]
+            if len(its) > kernel.limits["processes"]:
                 kernel.reason = f"more than {kernel.limits['processes']} processes"
-            elif sum(max(0, size - self.warm) for size in sizes) > kernel.limits["memory"]:
+            elif self.hold_more(its, kernel.limits["memory"]):
                 kernel.reason = f"more than {kernel.limits['memory'] / 2**30:.1f} GiB of memory"
             else:
                 continue
             _kill(kernel.pid, signal.SIGKILL)
+
+    def hold_more(self, processes: list[Process], memory: int) -> bool:
+        """Whether they hold more than that together, what they share with us apart."""
+        if sum(one.size for one in processes) <= memory:
+            return False
+        held = 0
+        for one in processes:
+            with contextlib.suppress(OSError, IndexError):  # it has ended
+                shares = self.warm if stack_of(one.number) == self.stack else 0
+                held += max(0, one.size - shares)
+        return held > memory
 
 
 def look_at_processes() -> dict[int, Process]:
@@ -288,7 +302,13 @@ def look_at(process: str) -> Process:
     said = dict(line.split(b":", 1) for line in lines if b":" in line)
     kilobytes = sum(int(said.get(name, b"0").split()[0]) for name in (b"RssAnon", b"RssShmem"))
     namespace = os.readlink(f"/proc/{process}/ns/pid")
-    return Process(int(said[b"PPid"]), namespace, kilobytes * 1024)
+    return Process(process, int(said[b"PPid"]), namespace, kilobytes * 1024)
+
+
+def stack_of(process: str) -> bytes:
+    """Where its stack begins: as here in what was forked from here, elsewhere in what began anew,
+    which shares nothing with us."""
+    return _read(f"/proc/{process}/stat").rpartition(b")")[2].split()[25]
 
 
 def keep(request: dict[str, Any], judge: int, writing: int, telling: int) -> None:
@@ -307,13 +327,15 @@ def keep(request: dict[str, Any], judge: int, writing: int, telling: int) -> Non
     ):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
+    ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:
         try:
             os.close(writing)
+            ours.close()
             _checked(_libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
             os.setsid()  # what it sends to its group would reach the keeper, whatever the namespace
-            be_a_kernel(request, judge, telling)
+            be_a_kernel(request, judge, telling, theirs)
         except BaseException as error:
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
         finally:
@@ -321,6 +343,11 @@ def keep(request: dict[str, Any], judge: int, writing: int, telling: int) -> Non
     os.write(writing, f"{pid}\n".encode())
     for descriptor in (writing, judge, telling):
         os.close(descriptor)
+    theirs.close()
+    if ours.recv(1):  # its sockets are made; or nothing, where it has ended before
+        seal(os.path.join(request["folder"], "connection"))
+        ours.send(b"1")
+    ours.close()
     _, status = os.waitpid(pid, 0)
     code = os.waitstatus_to_exitcode(status)
     if code < 0:  # so that a signal is told from a status
@@ -329,10 +356,11 @@ def keep(request: dict[str, Any], judge: int, writing: int, telling: int) -> Non
     os._exit(code & 255)
 
 
-def be_a_kernel(request: dict[str, Any], judge: int, telling: int) -> None:
+def be_a_kernel(request: dict[str, Any], judge: int, telling: int, keeper: socket.socket) -> None:
     """In the kernel's process: hide the rest, set the limits, and run."""
     folder, limits = request["folder"], request["limits"]
     os.nice(NICENESS)
+    _libc.syscall(KEYCTL.get(os.uname().machine, -1), JOIN_SESSION_KEYRING, None)
     hide_the_rest(folder, limits["disk"])
     give_up_rights()
     set_limits(limits)
@@ -345,7 +373,6 @@ def be_a_kernel(request: dict[str, Any], judge: int, telling: int) -> None:
     os.close(judge)
     os.set_inheritable(LINE, False)
     work = os.path.join(folder, "work")
-    os.chdir(work)
     os.environ |= {
         "HOME": work,
         "IPYTHONDIR": os.path.join(work, ".ipython"),
@@ -360,8 +387,19 @@ def be_a_kernel(request: dict[str, Any], judge: int, telling: int) -> None:
 
     # A history would be a database on a disk that may be full.
     given = ["-f", request["connection"], "--HistoryManager.enabled=False"]
-    IPKernelApp.launch_instance(argv=given + request["arguments"])
+    app = IPKernelApp.instance()
+    app.initialize(given + request["arguments"])
+    os.chdir(work)  # not before: a file there might be taken for IPython's settings
+    with keeper:
+        keeper.send(b"1")
+        if keeper.recv(1):
+            app.start()
     os._exit(0)
+
+
+def seal(folder: str) -> None:
+    """Nothing more is written there: it lies on the machine's disk, which has no limit."""
+    _mount(None, folder, None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, None)
 
 
 def hide_the_rest(folder: str, disk: int) -> None:

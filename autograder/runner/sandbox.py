@@ -62,6 +62,16 @@ class Limits:
         a kernel that reaches it is seen and ended, and not left to spin at the wall."""
         return 2 * self.processes
 
+    @property
+    def memory_wall(self) -> int:
+        """Bytes beyond which none are given, in whatever they are held: those of its disk too, and
+        copies of what it was born with."""
+        return self.memory + self.disk + GIB // 2
+
+    @property
+    def too_much_memory(self) -> str:
+        return f"more than {self.memory / GIB:.1f} GiB of memory"
+
     def as_data(self) -> dict[str, int]:
         return asdict(self) | {"wall": self.wall}
 
