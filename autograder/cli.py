@@ -19,7 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Judge, grade and report for the transformer course.",
 )
-FAILED, USAGE_ERROR = 1, 2
+FAILED, USAGE_ERROR, INTERRUPTED = 1, 2, 130
 
 
 @app.callback()
@@ -156,6 +156,7 @@ def verify(
 ) -> None:
     """Compute every score again from its record, and compare; status 1 where any differs."""
     from autograder.course import Course, course_root
+    from autograder.grading.records import load_refusals
     from autograder.grading.table import VerifyProgress, print_verified
     from autograder.grading.verification import verify_class
 
@@ -163,7 +164,8 @@ def verify(
         course = Course.at(course_root(), submitted, into)
         with VerifyProgress() as progress:
             verified = verify_class(course, known_topics(topics), progress, run)
-        print_verified(verified)
+        refused = [key for key in load_refusals(course.refusals) if key[0] in known_topics(topics)]
+        print_verified(verified, len(refused))
     raise typer.Exit(1 if any(item.problems for item in verified) else 0)
 
 
@@ -239,6 +241,8 @@ def told() -> Iterator[None]:
         yield
     except Trouble as trouble:
         fail(str(trouble), FAILED)
+    except KeyboardInterrupt:
+        fail("stopped. What was done is kept; the next run goes on from there.", INTERRUPTED)
 
 
 def known_topics(topics: list[str] | None) -> list[str]:

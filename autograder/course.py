@@ -133,6 +133,11 @@ class Course:
         return self.records_at or self.into / "verdicts"
 
     @property
+    def refusals(self) -> Path:
+        """Where it is kept what could not be graded; in a rehearsal, for the time being too."""
+        return self.into / "verdicts"
+
+    @property
     def rehearses(self) -> bool:
         return self.records_at is not None
 

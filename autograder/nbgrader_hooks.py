@@ -128,9 +128,9 @@ FIELDS = [
 ]
 
 
-def write_csv(target: Path, rows: list[dict[str, Any]]) -> None:
+def write_csv(target: Path, rows: list[dict[str, Any]], fields: list[str] | None = None) -> None:
     with target.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, FIELDS)
+        writer = csv.DictWriter(file, fields or FIELDS)
         writer.writeheader()
         writer.writerows({name: as_text(value) for name, value in row.items()} for row in rows)
 

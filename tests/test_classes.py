@@ -128,7 +128,7 @@ def test_a_run_killed_at_ten_random_moments_ends_as_an_undisturbed_one(
     assert not list(course.into.rglob("*.partial"))
 
 
-def run(course: Course) -> subprocess.Popen[bytes]:
+def run(course: Course, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
     program = Path(sys.executable).with_name("autograder")
     folders = ["--submitted", str(course.submitted), "--into", str(course.into)]
     return subprocess.Popen(
@@ -136,7 +136,7 @@ def run(course: Course) -> subprocess.Popen[bytes]:
         cwd=course.root,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
         start_new_session=True,
     )
 
@@ -212,3 +212,26 @@ def kernels_below(root: int) -> list[int]:
         found += children
         waiting += children
     return found if len(found) >= 4 else []  # bubblewrap, nursery, keeper, kernel
+
+
+def test_ctrl_c_ends_a_run_at_once_and_in_a_sentence(
+    graded_class: GradedClass, tmp_path: Path
+) -> None:
+    """Even where a notebook would run on for long; what was done before is kept."""
+    course = Course.at(graded_class.course.root, tmp_path / "submitted", tmp_path / "results")
+    for student in ("alder", "juniper"):  # the second one holds an endless loop
+        shutil.copytree(graded_class.course.submitted / student, course.submitted / student)
+    process = run(course, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    deadline = time.monotonic() + 60
+    while "alder" not in seeds_of(course) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    interrupted = time.monotonic()
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert time.monotonic() - interrupted < 8
+    assert process.returncode == 130
+    assert said.decode().strip() == (
+        "autograder: stopped. What was done is kept; the next run goes on from there."
+    )
+    assert sorted(seeds_of(course)) == ["alder"]

@@ -111,7 +111,7 @@ def test_the_class_ends_as_promised(graded_class: GradedClass) -> None:
         else:
             assert points.split(" ")[0] == f"{sample.points:g}/{TOTAL:g}", sample.student
             assert reason == "; ".join(sample.wrong), sample.student
-            assert points.endswith("+2 by hand") == (sample.kind != "unfilled")
+            assert points.endswith(" (2 by hand)") == (sample.kind != "unfilled")
     assert "16 graded now, 0 unchanged, 2 not graded." in said.stdout
 
 
@@ -121,7 +121,13 @@ def test_gradebook_records_and_csv_agree_with_it(graded_class: GradedClass) -> N
     assert sorted(wanted) == GRADED
     assert scores_in(course) == wanted
     rows = rows_in_csv(course.into / "grades.csv")
-    assert {name: float(row["score"]) for name, row in rows.items()} == wanted
+    refused = {item.student: item.ungradable for item in graded_class.samples if item.ungradable}
+    assert {name: float(row["score"]) for name, row in rows.items()} == {
+        **wanted,
+        **dict.fromkeys(refused, 0.0),
+    }
+    for name, row in rows.items():
+        assert (refused[name] in row["not_graded"]) if name in refused else not row["not_graded"]
     assert {float(row["max_score"]) for row in rows.values()} == {TOTAL}
     assert all(row["duedate"].startswith("2026-10-12 21:59") for row in rows.values())
     for sample in graded_class.samples:
@@ -137,10 +143,36 @@ def test_feedback_holds_the_judges_words(graded_class: GradedClass) -> None:
     assert pages == GRADED
     for student in GRADED:
         page = html.unescape(feedback_of(course, student).read_text(encoding="utf-8"))
-        assert page.count("Graded on fresh cases:") == len(EXERCISES)
+        assert page.count("On fresh cases, which is what counts:") == len(EXERCISES)
+        assert page.count("On the public cases, as the notebook shows it:") == len(EXERCISES)
+        assert f"<p>{student}" in page
         for verdict in record_of(course, student).verdicts:
             for line in text_of(verdict).splitlines():
                 assert line in page, (student, verdict.exercise)
+
+
+def test_feedback_says_who_how_late_and_what_was_put_right(graded_class: GradedClass) -> None:
+    def head_of(student: str) -> str:
+        page = feedback_of(graded_class.course, student).read_text(encoding="utf-8")
+        return html.unescape(page[: page.index("<table>")])
+
+    assert "Handed in late, by 2:10:00." in head_of("oak")
+    assert "late" not in head_of("alder")
+    assert "cell check_attention was missing: it was put back." in head_of("maple")
+    assert "10 of 12 points; 2 wait for a person" in head_of("alder")
+    assert "wait" not in head_of("ironwood")
+
+
+def test_what_cannot_be_graded_is_counted_when_records_are_verified(
+    graded_class: GradedClass, autograder: Command
+) -> None:
+    course = graded_class.course
+    folders = ("--submitted", course.submitted, "--into", course.into)
+    said = autograder("verify", TOPIC, *folders, cwd=course.root)
+    assert said.stdout.splitlines() == [
+        "16 of 16 submissions verified: their scores follow from their records.",
+        "2 more could not be graded: grades.csv says why.",
+    ]
 
 
 def test_feedback_holds_no_secret(graded_class: GradedClass) -> None:
@@ -921,7 +953,7 @@ def test_the_table_says_how_each_ended(
     print_table(results, course)
     text = capsys.readouterr().out
     assert rows_of(text) == {
-        "alder": ("10/12 +2 by hand", ""),
+        "alder": ("10/12 (2 by hand)", ""),
         "birch": ("2.5/12", "softmax: unstable; late by 2:10:00"),
         "cedar": ("—", "not graded: it is not JSON [/bold]"),
         "dogwood": ("—", "grading failed: OSError: no"),
@@ -939,7 +971,7 @@ def test_progress_is_a_line_for_each_that_was_graded_now(
             progress(result, number, len(results))
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
-        f"[1/5] alder {TOPIC}: 10/12 +2 by hand",
+        f"[1/5] alder {TOPIC}: 10/12 (2 by hand)",
         f"[2/5] birch {TOPIC}: 2.5/12",
         f"[3/5] cedar {TOPIC}: not graded",
         f"[4/5] dogwood {TOPIC}: not graded",

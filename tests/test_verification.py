@@ -25,7 +25,7 @@ from autograder.grading.records import (
     record_path,
     save_record,
 )
-from autograder.grading.rehearsal import Change, rehearse
+from autograder.grading.rehearsal import IN_ALL, Change, rehearse
 from autograder.grading.verification import Verified, verify_class
 from autograder.student.cases import Case, Response, Spec
 from autograder.student.verdicts import Verdict
@@ -233,12 +233,20 @@ def test_a_rehearsal_shows_what_would_change_and_changes_nothing(
     before, points = state_of(class_of_three), points_in(class_of_three)
     results, changes = rehearse(class_of_three, [TOPIC], lambda *_: None)
     assert [item.student for item in results] == list(STUDENTS)
-    assert changes == [Change(name, TOPIC, "check_softmax", 3.0, 0.0) for name in STUDENTS]
+    assert changes == [
+        change
+        for name in STUDENTS
+        for change in (
+            Change(name, TOPIC, "check_softmax", 3.0, 0.0),
+            Change(name, TOPIC, IN_ALL, points[name], points[name] - 3),
+        )
+    ]
     assert state_of(class_of_three) == before
     assert points_in(class_of_three) == points
     monkeypatch.setattr(classrun, "judge_again", never)
     monkeypatch.setattr(classrun, "make_record", never)
-    assert not any(item.judged_again for item in grade(class_of_three).values())
+    now = grade(class_of_three)
+    assert all(item.fresh and not item.judged_again for item in now.values()), "and not unchanged"
     assert points_in(class_of_three) == {name: number - 3 for name, number in points.items()}
     assert not list((class_of_three.records / PROPOSED).rglob("*.json"))
     assert rehearse(class_of_three, [TOPIC], lambda *_: None)[1] == []
@@ -262,6 +270,7 @@ def test_a_rehearsal_by_the_command(class_of_three: Course, autograder: Command)
     assert any("cedar" in line and "0 → 2" in line for line in lines)
     assert any("birch" in line and "3 → —" in line for line in lines)
     assert any("birch" in line and "is not JSON" in line for line in lines)
+    assert any("cedar" in line and "3 → 7" in line and "in all" in line for line in lines)
     assert not any("dogwood" in line for line in lines)
     assert "Nothing is written:" in said.stdout
     assert state_of(course) == before

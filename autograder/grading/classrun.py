@@ -43,7 +43,10 @@ from autograder.grading.records import (
     PROPOSED,
     Record,
     adopt_proposed,
+    load_refusals,
+    record_path,
     save_record,
+    save_refusals,
     stored_records,
 )
 from autograder.grading.submissions import (
@@ -54,6 +57,7 @@ from autograder.grading.submissions import (
     stray_entries,
 )
 from autograder.runner.flags import Flag
+from autograder.runner.kernels import stop_kernels, the_nursery
 from autograder.runner.sandbox import require_sandbox
 from autograder.student.cases import sound_text
 
@@ -114,6 +118,9 @@ def grade_class(
                 enter_assignment(course, topic)
         with open_gradebook(course) as gradebook:
             results = _grade_all(course, gradebook, submissions, options, progress)
+        for topic in topics:
+            refused = {item.student: item.ungradable for item in results if item.topic == topic}
+            save_refusals(course.refusals, topic, {who: why for who, why in refused.items() if why})
         strays = stray_entries(course, TOPICS, topics)
         results += [Result(student, name, ungradable=why) for student, name, why in strays]
         write_grades(course)
@@ -200,6 +207,8 @@ def _grade_all(
                 done(_guarded(_finish, course, gradebook, work.submission, work, future))
 
     try:
+        if options.sandbox and _has_news(course, submissions):
+            the_nursery()  # it warms up while the first submissions are read
         for submission in submissions:
             assignment = assignments[submission.topic]
             ready = _guarded(_prepare, course, gradebook, submission, options, assignment)
@@ -212,9 +221,22 @@ def _grade_all(
             finish_some(workers + AHEAD)
         finish_some(0)
         gradebook.db.commit()
+    except KeyboardInterrupt:
+        stop_kernels()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)  # where one error ends the run, no other is begun
     return results
+
+
+def _has_news(course: Course, submissions: list[Submission]) -> bool:
+    """Whether one is there of which nothing is known."""
+    refused = load_refusals(course.refusals)
+    return any(
+        (item.topic, item.student) not in refused
+        and not record_path(course.records, item.topic, item.student).is_file()
+        for item in submissions
+    )
 
 
 def _prepare(
@@ -286,9 +308,10 @@ def _enter_kept(
     course: Course, gradebook: Gradebook, submission: Submission, work: _Work
 ) -> Result:
     assert work.record is not None
-    if work.proposed and not course.rehearses:
+    adopted = work.proposed and not course.rehearses
+    if adopted:
         adopt_proposed(course.records, work.record)
-    return _enter(course, gradebook, submission, work, work.record, fresh=False)
+    return _enter(course, gradebook, submission, work, work.record, fresh=adopted)
 
 
 def _enter(

@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 from copy import copy
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from traitlets import default
 from autograder.build.webpage import code_colours, with_formulas
 from autograder.course import Course, Trouble, grade_id_of
 from autograder.grading.records import Record, load_record
+from autograder.runner.notebook import VERDICT_LEAD
 from autograder.student.verdicts import points_text
 
 PAGES = Path(__file__).parent / "pages"
@@ -67,6 +69,7 @@ class FeedbackExporter(HTMLExporter):
             "points": points_text,
             "clean_markdown": clean_markdown,
             "coloured": coloured,
+            "verdict": lambda text: str(text).removeprefix(VERDICT_LEAD),
             "plain": lambda text: html.escape(strip_ansi(str(text))),
             "base64_only": lambda text: re.sub(r"[^A-Za-z0-9+/=]", "", str(text)),
         }.items()
@@ -124,6 +127,8 @@ def write_page(
     """The page of one submission, with the points and comments that the gradebook has of it."""
     (graded,) = entered.notebooks
     given = {
+        "student": name_of(entered),
+        "late": late_text(entered),
         "notebook": graded.name,
         "score": graded.score - (graded.late_submission_penalty or 0.0),
         "max_score": graded.max_score,
@@ -137,6 +142,18 @@ def write_page(
     partial = folder / f"{graded.name}.partial"
     partial.write_text(page, encoding="utf-8")
     os.replace(partial, folder / f"{graded.name}.html")
+
+
+def name_of(entered: SubmittedAssignment) -> str:
+    """A person's name, where the gradebook has it, and what nbgrader calls them."""
+    student = entered.student
+    full = " ".join(name for name in (student.first_name, student.last_name) if name)
+    return f"{full} ({student.id})" if full else str(student.id)
+
+
+def late_text(entered: SubmittedAssignment) -> str:
+    late = timedelta(seconds=round(entered.total_seconds_late))
+    return f"Handed in late, by {late}." if late else ""
 
 
 def with_points(executed: NotebookNode, graded: SubmittedNotebook) -> NotebookNode:
@@ -186,4 +203,7 @@ def write_feedback(course: Course, topics: list[str]) -> int:
 
 def notes_of(record: Record | None) -> list[str]:
     """What stands above the points."""
-    return [] if record is None or record.sandboxed else [NO_SANDBOX]
+    if record is None:
+        return []
+    without = [] if record.sandboxed else [NO_SANDBOX]
+    return without + [f"Put right before grading: {repair}." for repair in record.repairs]

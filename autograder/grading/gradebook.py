@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import nbformat
 from nbgrader.api import (
@@ -30,10 +30,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.build.release import generate
 from autograder.course import Course, Trouble, check_id, grade_id_of, parse_time
-from autograder.grading.records import Record, record_path
+from autograder.grading.records import Record, load_refusals, record_path
 from autograder.grading.safe import safe_to_show
 from autograder.grading.submissions import TIMESTAMP_FILE, Submission, is_usable_name
-from autograder.nbgrader_hooks import grade_rows, write_csv
+from autograder.nbgrader_hooks import FIELDS, grade_rows, write_csv
 
 LARGEST_TIMESTAMP = 1000  # bytes
 
@@ -238,9 +238,23 @@ def standing(gradebook: Gradebook, submission: Submission) -> Standing:
 
 
 def write_grades(course: Course) -> None:
-    """grades.csv, a row for each student and assignment of the gradebook."""
+    """grades.csv, a row for each student and assignment of the gradebook, and for each submission
+    that could not be graded, with the reason."""
     with open_gradebook(course) as gradebook:
-        write_csv(course.into / "grades.csv", grade_rows(gradebook))
+        rows = grade_rows(gradebook)
+    by_key = {(row["assignment"], str(row["student_id"])): row for row in rows}
+    blank = {row["assignment"]: row for row in rows}
+    for (topic, student), why in load_refusals(course.refusals).items():
+        if (topic, student) not in by_key:
+            row: dict[str, Any] = dict.fromkeys(FIELDS, "")
+            row |= {"assignment": topic, "student_id": student}
+            known = blank.get(topic, {})
+            row |= {name: known[name] for name in ("duedate", "max_score") if name in known}
+            row |= {"raw_score": 0.0, "late_submission_penalty": 0.0, "score": 0.0}
+            by_key[topic, student] = row
+        by_key[topic, student]["not_graded"] = why
+    ordered = [by_key[key] for key in sorted(by_key)]
+    write_csv(course.into / "grades.csv", ordered, [*FIELDS, "not_graded"])
 
 
 @contextmanager

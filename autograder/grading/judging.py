@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 import time
@@ -23,7 +24,7 @@ from autograder.runner.notebook import (
     add_verdicts,
     run_notebook,
 )
-from autograder.runner.session import by_case
+from autograder.runner.session import by_case, within
 from autograder.student.cases import CaseSet
 from autograder.student.tensors import MalformedData
 
@@ -77,18 +78,19 @@ def make_record(
     started = time.monotonic()
     secret = (drawn or SecretCases()).of(topic, seed)
     limits = RunLimits.of(options)
-    run = run_notebook(notebook, secret.cases, public_bytes(topic), limits, files)
+    cases = within(secret.cases, limits.exercise)
+    run = run_notebook(notebook, cases, public_bytes(topic), limits, files)
     return Record(
         student,
         topic,
         hashes,
-        seed=secret.cases.seed,
+        seed=cases.seed,
         verdicts=run.verdicts(),
         executed=run.notebook,
         questions_hash=secret.questions_hash,
         cases_hash=secret.cases_hash,
         answers=packed_answers(run.responses),
-        cases=by_case(secret.cases, run.responses, run.seconds, run.verdicts()),
+        cases=by_case(cases, run.responses, run.seconds, run.verdicts()),
         troubles=run.troubles,
         flags=list(run.flags),
         limits=limits_of(options),
@@ -117,8 +119,9 @@ def judge_again(record: Record, secret: Drawn, hashes: Hashes) -> Record | None:
         responses = record.responses
     except MalformedData:
         return None
+    cases = within(secret.cases, record.limits.get("exercise") or math.inf)
     executed = deepcopy(record.executed)
-    verdicts = NotebookRun(executed, secret.cases, b"", RunLimits(), {}, responses).verdicts()
+    verdicts = NotebookRun(executed, cases, b"", RunLimits(), {}, responses).verdicts()
     add_verdicts(executed, verdicts)
     seconds = {name: [case.seconds for case in given] for name, given in record.cases.items()}
     return replace(
@@ -127,7 +130,7 @@ def judge_again(record: Record, secret: Drawn, hashes: Hashes) -> Record | None:
         verdicts=verdicts,
         executed=executed,
         cases_hash=secret.cases_hash,
-        cases=by_case(secret.cases, responses, seconds, verdicts),
+        cases=by_case(cases, responses, seconds, verdicts),
         graded_at=_now(),
     )
 

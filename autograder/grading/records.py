@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import zlib
@@ -21,6 +22,7 @@ from autograder.student.tensors import MalformedData, pack, unpack
 from autograder.student.verdicts import Verdict
 
 FORMAT = 2
+REFUSED = ".refused.json"  # the end of a file's name, which begins with the topic's
 PROPOSED = "proposed"  # the folder for records that no gradebook knows of yet
 
 
@@ -130,6 +132,26 @@ def stored_records(records: Path, topic: str, student: str) -> list[tuple[Record
     places = ((records, False), (records / PROPOSED, True))
     found = [(load_record(folder, topic, student), proposed) for folder, proposed in places]
     return [(record, proposed) for record, proposed in found if record is not None]
+
+
+def save_refusals(folder: Path, topic: str, reasons: dict[str, str]) -> None:
+    """Why submissions could not be graded, by student; what was said of the topic before goes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{topic}{REFUSED}"
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(reasons, indent=1), encoding="ascii")
+    os.replace(partial, path)
+
+
+def load_refusals(folder: Path) -> dict[tuple[str, str], str]:
+    """The reasons, by topic and student; those that can be read."""
+    found: dict[tuple[str, str], str] = {}
+    for path in sorted(folder.glob(f"*{REFUSED}")):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            topic = path.name.removesuffix(REFUSED)
+            reasons = json.loads(path.read_text(encoding="utf-8"))
+            found |= {(topic, student): str(why) for student, why in reasons.items()}
+    return found
 
 
 def adopt_proposed(records: Path, record: Record) -> None:

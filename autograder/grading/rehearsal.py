@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import tempfile
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +15,8 @@ from autograder.grading.classrun import Progress, Result, grade_class
 from autograder.grading.gradebook import explained_errors, open_gradebook
 
 _Key = tuple[str, str, str]  # student, topic, grade_id
-PENALTY = "late penalty"
+_Points = dict[_Key, float | None]
+PENALTY, IN_ALL = "late penalty", "in all"
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,25 @@ def rehearse(
             before = _points_in(trial, topics)
         results = grade_class(trial, topics, progress, sandbox)
         after = _points_in(trial, topics)
-    changes = [
-        Change(*key, before.get(key), after.get(key))
-        for key in sorted(before.keys() | after.keys())
-        if before.get(key) != after.get(key)
-    ]
-    return results, changes
+    return results, list(_changes(before, after))
+
+
+def _changes(before: _Points, after: _Points) -> Iterator[Change]:
+    """Cell by cell, and in all for each submission of which some cell changes."""
+    keys = sorted(before.keys() | after.keys())
+    for (student, topic), cells in itertools.groupby(keys, key=lambda key: key[:2]):
+        named = list(cells)
+        changed = [key for key in named if before.get(key) != after.get(key)]
+        for key in changed:
+            yield Change(*key, before.get(key), after.get(key))
+        if changed:
+            sums = (_sum_of(points, named) for points in (before, after))
+            yield Change(student, topic, IN_ALL, *sums)
+
+
+def _sum_of(points: _Points, keys: list[_Key]) -> float | None:
+    given = [points[key] for key in keys if key in points]
+    return max(0.0, sum(value or 0.0 for value in given)) if given else None
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -58,9 +74,9 @@ def _copy(source: Path, target: Path) -> None:
         old.backup(new)
 
 
-def _points_in(course: Course, topics: list[str]) -> dict[_Key, float | None]:
+def _points_in(course: Course, topics: list[str]) -> _Points:
     """The points of each cell that has some, and what is taken off for being late."""
-    found: dict[_Key, float | None] = {}
+    found: _Points = {}
     if not course.gradebook.is_file():
         return found
     with open_gradebook(course) as gradebook:

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from autograder.course import Course
 from autograder.grading.classrun import Result
-from autograder.grading.rehearsal import Change
+from autograder.grading.rehearsal import IN_ALL, Change
 from autograder.grading.submissions import named
 from autograder.grading.verification import Verified
 from autograder.student.verdicts import points_text
@@ -134,15 +134,16 @@ def print_changes(results: list[Result], changes: list[Change], course: Course) 
             [[item.student, item.topic, points_of(item), reason_of(item)] for item in ungraded],
         )
     students = len({(item.student, item.topic) for item in changes})
+    count = sum(item.cell != IN_ALL for item in changes)
     print(
-        f"Nothing is written: {len(changes)} scores in {students} of {len(results)} submissions "
+        f"Nothing is written: {count} scores in {students} of {len(results)} submissions "
         "would change. Grade without --dry-run to write them; what was run now is not run again."
         if changes
         else "Nothing would change in the gradebook."
     )
 
 
-def print_verified(verified: list[Verified]) -> None:
+def print_verified(verified: list[Verified], refused: int = 0) -> None:
     wrong = [item for item in verified if item.problems]
     if wrong:
         _print_rows(
@@ -153,6 +154,8 @@ def print_verified(verified: list[Verified]) -> None:
     print(
         f"{right} of {len(verified)} submissions verified: their scores follow from their records."
     )
+    if refused:
+        print(f"{refused} more could not be graded: grades.csv says why.")
 
 
 def _print_rows(titles: list[str], rows: list[list[str]]) -> None:
@@ -182,7 +185,7 @@ def points_of(result: Result) -> str:
     if not result.graded:
         return "—"
     text = f"{points_text(result.points)}/{points_text(result.max_points)}"
-    return text + (f" +{points_text(result.by_hand)} by hand" if result.by_hand else "")
+    return text + (f" ({points_text(result.by_hand)} by hand)" if result.by_hand else "")
 
 
 def reason_of(result: Result) -> str:
@@ -203,6 +206,8 @@ def _closing_line(results: list[Result], course: Course) -> str:
     parts += [f"{kept} unchanged", f"{ungraded} not graded"]
     where = f"gradebook.db, feedback/ and grades.csv are in {course.into}"
     line = f"{', '.join(parts)}. {where}."
+    if any(result.by_hand for result in results):
+        line += "\n(2 by hand): so many of the points wait for a person, in formgrader."
     flagged = sum(bool(result.flags) for result in results)
     if flagged:
         line += f"\n{flagged} flagged (⚑): for a person to judge; a flag takes no points."

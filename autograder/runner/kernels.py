@@ -263,12 +263,22 @@ def sweep(place: Path) -> None:
 
 _nursery: Nursery | None = None
 _making = threading.Lock()
+_stopped = threading.Event()
+
+
+def stop_kernels() -> None:
+    """End all kernels, and start no more in this process."""
+    _stopped.set()
+    if _nursery is not None:
+        _nursery.process.kill()
 
 
 def the_nursery() -> Nursery:
     """This process's nursery, started where there is none that lives."""
     global _nursery
     with _making:
+        if _stopped.is_set():
+            raise Trouble("Grading was stopped.")
         if _nursery is None or _nursery.process.poll() is not None:
             _nursery = Nursery()
         return _nursery

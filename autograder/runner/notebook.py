@@ -430,6 +430,7 @@ def add_verdicts(notebook: NotebookNode, verdicts: list[Verdict]) -> None:
             cell.outputs.append(new_output("display_data", data, metadata=dict(_OURS)))
 
 
+# Of a verdict among outputs; the last one of its cell alone is ours.
 _OURS = {"autograder": "verdict"}
 
 

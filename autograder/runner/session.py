@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -163,6 +163,15 @@ class _TooMuch(Exception):
 def patience_with(spec: Spec, longest: float = math.inf) -> float:
     """Seconds of wall time that the judge waits for one answer, on a machine that may be busy."""
     return min(PATIENCE * spec.time_limit, longest) + GRACE
+
+
+def within(cases: CaseSet, longest: float) -> CaseSet:
+    """The same cases, for no exercise of which there are more seconds."""
+    specs = {
+        name: replace(spec, time_limit=min(spec.time_limit, longest))
+        for name, spec in cases.specs.items()
+    }
+    return replace(cases, specs=specs)
 
 
 def conclude(
