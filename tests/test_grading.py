@@ -960,7 +960,9 @@ def test_the_table_says_how_each_ended(
         "elder": ("12/12", ""),
     }
     assert "2 graded now, 1 unchanged, 2 not graded. gradebook.db" in text
-    assert str(course.into) in text.splitlines()[-1]
+    where, waiting = text.splitlines()[-2:]
+    assert str(course.into) in where
+    assert waiting.startswith("(2 by hand)")
 
 
 def test_progress_is_a_line_for_each_that_was_graded_now(

@@ -24,6 +24,7 @@ from autograder.grading.records import (
     packed_answers,
     record_path,
     save_record,
+    save_refusals,
 )
 from autograder.grading.rehearsal import IN_ALL, Change, rehearse
 from autograder.grading.verification import Verified, verify_class
@@ -41,6 +42,7 @@ def class_of_three(graded_class: GradedClass, tmp_path: Path) -> Course:
     for path in (course.records / TOPIC).iterdir():
         if path not in kept:
             path.unlink()
+    save_refusals(course.refusals, TOPIC, {})
     with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
         for student in gradebook.students:
             if student.id not in STUDENTS:
@@ -194,7 +196,7 @@ def test_after_a_change_of_the_judge_answers_are_judged_again_without_being_run(
     for student in STUDENTS:
         page = class_of_three.into / "feedback" / student / TOPIC / f"{TOPIC}.html"
         text = page.read_text(encoding="utf-8")
-        assert text.count("Graded on fresh cases:") == 4
+        assert text.count("On fresh cases, which is what counts:") == 4
         assert "Not any more." in text
     assert problems(class_of_three) == {}
     again = grade(class_of_three)

@@ -138,8 +138,11 @@ def save_refusals(folder: Path, topic: str, reasons: dict[str, str]) -> None:
     """Why submissions could not be graded, by student; what was said of the topic before goes."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{topic}{REFUSED}"
+    text = json.dumps(reasons, indent=1)
+    if path.is_file() and path.read_text(encoding="utf-8", errors="replace") == text:
+        return
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(reasons, indent=1), encoding="ascii")
+    partial.write_text(text, encoding="ascii")
     os.replace(partial, path)
 
 
