@@ -85,10 +85,12 @@ def release(
 def grade(
     topics: Annotated[list[str] | None, typer.Argument(help="Topics (default: all).")] = None,
     submitted: Annotated[
-        Path | None, typer.Option(help="Submissions, as STUDENT/TOPIC/TOPIC.ipynb.")
+        Path | None,
+        typer.Option(help="Submissions, as STUDENT/TOPIC/TOPIC.ipynb (default: submitted/)."),
     ] = None,
     into: Annotated[
-        Path | None, typer.Option(help="Where gradebook, feedback and grades go.")
+        Path | None,
+        typer.Option(help="Where gradebook, feedback and grades go (default: the course)."),
     ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Status 1 also where a submission could not be graded.")

@@ -131,7 +131,7 @@ def check_gradebook(site: Site) -> Said:
     """That it can be read and written, without writing to it."""
     book = site.gradebook
     if not book.exists():
-        return ok("there is none yet: grading makes it")
+        return ok(f"there is none yet in {book.parent}: grading makes it")
     try:
         with book.open("r+b") as file:  # SQLite by itself would be content with reading
             if not file.read(1):
@@ -181,7 +181,7 @@ def _look_into(database: sqlite3.Connection, book: Path) -> Said:
     if revision != newest:
         todo = f"Run `nbgrader db upgrade --db sqlite:///{book}`, which keeps a copy beside it."
         return problem(f"its tables are of revision {revision}, nbgrader's of {newest}", todo)
-    return ok(_contents(database))
+    return ok(f"{book}: whole, writable, {_contents(database)}")
 
 
 def _newest_revision() -> str | None:
@@ -209,4 +209,4 @@ def _contents(database: sqlite3.Connection) -> str:
             database.backup(target)
         with Gradebook(f"sqlite:///{copy}") as gradebook:
             counts = len(gradebook.assignments), len(gradebook.students)
-    return f"whole and writable, {counts[0]} assignments and {counts[1]} students"
+    return f"{counts[0]} assignments, {counts[1]} students"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from autograder.runner.sandbox import Limits
 
 PATIENCE = 60.0  # seconds for a cell
+WALLS = {"pids": "processes", "memory": "memory"}  # by the name of their control group
 # What may forbid namespaces to those who are not root, and the value that allows them.
 PROC_SYS = Path("/proc/sys")
 SETTINGS = {
@@ -93,6 +94,7 @@ def check_namespaces(site: Site) -> Said:
 
 def check_limits(site: Site) -> Said:
     """Small limits, each of which one kernel oversteps."""
+    from autograder.runner.cgroups import where_groups_can_be
     from autograder.runner.sandbox import Limits
 
     if untried := _untried(site):
@@ -106,7 +108,13 @@ def check_limits(site: Site) -> Said:
     if loose:
         todo = "Do not grade here: one notebook could take the machine from the others."
         return problem(f"no limit holds on {', '.join(loose)}", todo)
-    return ok(f"limits on {', '.join(held)} hold")
+    walls = [name for name in WALLS if where_groups_can_be(name)]
+    by = (
+        f"control groups for {' and '.join(WALLS[name] for name in walls)}"
+        if walls
+        else "watching alone"
+    )
+    return ok(f"limits on {', '.join(held)} hold; {by}")
 
 
 _OVERSTEP = f"""
