@@ -16,7 +16,7 @@ from traitlets import Unicode
 from autograder.build.release import read_notebook
 from autograder.course import Course, GradingOptions, check_id
 from autograder.grading.hashes import Assignment, Hashes
-from autograder.grading.judging import SecretCases, limits_of, make_record
+from autograder.grading.judging import SecretCases, judge_again, limits_of, make_record
 from autograder.grading.records import Record, load_record, save_record
 from autograder.grading.safe import safe_to_show
 from autograder.grading.submissions import Submission, files_beside, repair
@@ -42,7 +42,8 @@ class Repair(NbGraderPreprocessor):
 
 
 class JudgedExecute(NbGraderPreprocessor):
-    """Runs a notebook beside the judge; or takes the record of just that, where there is one."""
+    """Runs a notebook beside the judge; or takes the record of just that, where there is one, or
+    judges its answers again, as `autograder grade` does."""
 
     records = Unicode("verdicts", help="Folder of the verdict records.").tag(config=True)
 
@@ -61,13 +62,18 @@ class JudgedExecute(NbGraderPreprocessor):
             self.log.warning(note)
         hashes = Hashes.of(notebook, files, Assignment.of(course, topic))
         options = GradingOptions(config=self.config)
-        record = load_record(records, topic, student)
-        if record and record.fits(hashes, options.sandbox, limits_of(options)):
-            return record
-        if options.sandbox:
-            require_sandbox()
         drawn = _drawn.setdefault(self.parent.parent, SecretCases())
-        record = make_record(student, topic, notebook, files, hashes, options, drawn)
+        stands = hashes, options.sandbox, limits_of(options)
+        kept = load_record(records, topic, student)
+        if kept and kept.fits(*stands):
+            return kept
+        record = None
+        if kept and kept.can_be_judged_again(*stands):
+            record = judge_again(kept, drawn.of(topic, kept.seed), hashes)
+        if record is None:
+            if options.sandbox:
+                require_sandbox()
+            record = make_record(student, topic, notebook, files, hashes, options, drawn)
         save_record(records, record)
         return record
 

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-LOOK_EVERY = 1.0  # seconds between two looks at the memory, which take the machine's time too
+LOOK_EVERY = 4.0  # seconds between two looks at the memory, which take the machine's time too
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 

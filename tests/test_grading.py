@@ -4,6 +4,7 @@ import csv
 import errno
 import html
 import json
+import math
 import os
 import re
 import shutil
@@ -28,6 +29,7 @@ from nbgrader.api import Gradebook, MissingEntry
 
 import autograder.grading.classrun as classrun
 import autograder.nbgrader_hooks as hooks
+import autograder.runner.notebook as running
 import autograder.sample as sampling
 from autograder.build.cases import build_cases
 from autograder.build.release import build_release, read_notebook
@@ -516,7 +518,13 @@ def secret_cases() -> CaseSet:
     return build_cases(TOPICS[TOPIC], torch.seed() % 2**48)
 
 
-def run_cells(answers: dict[str, str], before: str = "", cell_timeout: float = 90) -> NotebookRun:
+def run_cells(
+    answers: dict[str, str],
+    before: str = "",
+    cell_timeout: float = 90,
+    exercise_timeout: float = math.inf,
+    after: tuple[str, ...] = (),
+) -> NotebookRun:
     """A notebook without figures: the setup, a cell of the student's, answers and their checks."""
     setup = "import torch\nfrom autograder_student import load_check\ncheck = load_check({!r})"
     cells = [new_code_cell(setup.format(TOPIC)), new_code_cell(textwrap.dedent(before))]
@@ -525,8 +533,8 @@ def run_cells(answers: dict[str, str], before: str = "", cell_timeout: float = 9
         check = new_code_cell(f'check("{name}", {name})')
         check.metadata["nbgrader"] = {"grade_id": check_id(name), "grade": True, "solution": False}
         cells.append(check)
-    notebook = new_notebook(cells=cells)
-    limits = RunLimits(cell=cell_timeout, kernel=Limits())
+    notebook = new_notebook(cells=[*cells, *map(new_code_cell, after)])
+    limits = RunLimits(cell=cell_timeout, exercise=exercise_timeout, kernel=Limits())
     return run_notebook(notebook, secret_cases(), public_bytes(TOPIC), limits)
 
 
@@ -541,6 +549,22 @@ def test_right_answers_get_their_points_in_the_same_notebook() -> None:
     run = run_cells(RIGHT)
     assert points_of_run(run) == EXERCISES
     assert run.troubles == []
+
+
+def test_a_cell_that_calls_what_was_too_slow_is_not_waited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running, "AFTER_TOO_SLOW", 1.0)
+    loop = "def softmax(scores, dim=-1):\n    while True:\n        pass\n"
+    calls = "softmax(torch.zeros(3))"
+    began = time.monotonic()
+    run = run_cells({"softmax": loop}, after=(calls, "print('on')"), exercise_timeout=2.0)
+    assert time.monotonic() - began < 45, "and not the 90 s that a cell may take"
+    assert run.too_slow == ["softmax"]
+    assert run.verdicts()[0].diagnosis == "too-slow"
+    *_, stopped, last = run.notebook.cells
+    assert [output.ename for output in stopped.outputs] == ["TimedOut"]
+    assert last.outputs[0].text == "on\n"
 
 
 FORGERIES = {

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from conftest import Command, GradedClass
 from nbgrader.api import Gradebook
+from nbgrader.apps import NbGraderAPI
 
 import autograder.grading.classrun as classrun
 import autograder.grading.hashes as hashes
+import autograder.nbgrader_hooks as nbgrader_hooks
 import autograder.runner.session as session
 from autograder.course import Course, Trouble
 from autograder.grading.classrun import Result, grade_class
@@ -201,6 +203,17 @@ def test_after_a_change_of_the_judge_answers_are_judged_again_without_being_run(
     assert problems(class_of_three) == {}
     again = grade(class_of_three)
     assert not any(item.judged_again or item.fresh for item in again.values())
+
+
+def test_nbgraders_own_command_judges_answers_again_too(
+    class_of_three: Course, stricter: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nbgrader_hooks, "make_record", never)
+    before = points_in(class_of_three)
+    api = NbGraderAPI(config=class_of_three.config())
+    said = api.autograde(TOPIC, "birch", force=True)
+    assert said["success"], said["log"]
+    assert points_in(class_of_three) == {**before, "birch": before["birch"] - 3}
 
 
 def test_after_a_change_of_the_questions_notebooks_are_run_again(

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from threading import BoundedSemaphore
 from typing import TypeVar
 
 from nbformat import NotebookNode
@@ -58,6 +59,7 @@ from autograder.grading.submissions import (
 )
 from autograder.runner.flags import Flag
 from autograder.runner.kernels import stop_kernels, the_nursery
+from autograder.runner.notebook import Turn
 from autograder.runner.sandbox import require_sandbox
 from autograder.student.cases import sound_text
 
@@ -149,7 +151,7 @@ class _Work:
     proposed: bool = False  # the record: no gradebook knows of it yet
     earlier: Record | None = None
 
-    def do(self, options: GradingOptions, drawn: SecretCases) -> tuple[Record, bool]:
+    def do(self, options: GradingOptions, drawn: SecretCases, turn: Turn) -> tuple[Record, bool]:
         """Its record, and whether that is from an earlier run's answers."""
         given = self.submission
         record = None
@@ -166,6 +168,7 @@ class _Work:
             self.hashes,
             options,
             drawn,
+            turn=turn,
         )
         record.repairs = self.repairs
         return record, False
@@ -196,7 +199,8 @@ def _grade_all(
         progress(result, len(results), len(submissions))
 
     workers = options.workers or usable_cores()
-    pool = ThreadPoolExecutor(workers)
+    turn = BoundedSemaphore(workers)
+    pool = ThreadPoolExecutor(workers + 1)  # one more starts or ends its kernel meanwhile
     running: dict[Future[tuple[Record, bool]], _Work] = {}
 
     def finish_some(most: int) -> None:
@@ -217,8 +221,8 @@ def _grade_all(
             elif ready.record is not None:
                 done(_guarded(_enter_kept, course, gradebook, submission, ready))
             else:
-                running[pool.submit(ready.do, options, drawn)] = ready
-            finish_some(workers + AHEAD)
+                running[pool.submit(ready.do, options, drawn, turn)] = ready
+            finish_some(workers + 1 + AHEAD)
         finish_some(0)
         gradebook.db.commit()
     except KeyboardInterrupt:

@@ -21,6 +21,7 @@ from autograder.grading.records import Record, packed_answers
 from autograder.runner.notebook import (
     NotebookRun,
     RunLimits,
+    Turn,
     add_verdicts,
     run_notebook,
 )
@@ -72,14 +73,15 @@ def make_record(
     options: GradingOptions,
     drawn: SecretCases | None = None,
     seed: int | None = None,
+    turn: Turn | None = None,
 ) -> Record:
     """Run a repaired notebook against secret cases: fresh ones, unless some were drawn for this
-    run, or `seed` says which."""
+    run, or `seed` says which. Its cells run while `turn` is held."""
     started = time.monotonic()
     secret = (drawn or SecretCases()).of(topic, seed)
     limits = RunLimits.of(options)
     cases = within(secret.cases, limits.exercise)
-    run = run_notebook(notebook, cases, public_bytes(topic), limits, files)
+    run = run_notebook(notebook, cases, public_bytes(topic), limits, files, turn)
     return Record(
         student,
         topic,

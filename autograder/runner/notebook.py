@@ -15,7 +15,13 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,12 +41,17 @@ from autograder.runner.session import GRACE, Session, conclude, patience_with
 from autograder.student.cases import CaseSet, Response
 from autograder.student.channel import DESCRIPTOR_VARIABLE, Channel
 from autograder.student.check import text_of
+from autograder.student.judge import in_time
 from autograder.student.verdicts import FAILED, Verdict
 
 _log = logging.getLogger("autograder.kernel")
 _log.setLevel(logging.CRITICAL)  # nbclient logs what we report ourselves
 MOST_KERNELS = 6  # for one notebook; each one that dies costs the cell that killed it
+AFTER_TOO_SLOW = 20.0  # seconds for a cell that names what was too slow: it would be so again
 MOST_LOST = 3  # of them, for reasons that are not the notebook's
+
+
+Turn = AbstractContextManager[Any]
 
 
 class KernelLost(Exception):
@@ -88,6 +99,7 @@ class NotebookRun:
     flags: Flags = field(default_factory=Flags)
     ended: set[int] = field(default_factory=set)  # indices of cells that ran to their end
     ends: float = math.inf  # by time.monotonic()
+    turn: Turn = field(default_factory=nullcontext)  # held while cells run
     _judged: list[Verdict] | None = None
 
     @property
@@ -102,6 +114,11 @@ class NotebookRun:
             self._unanswered(verdict) if verdict.exercise not in self.responses else verdict
             for verdict in conclude(self.secret, self.responses)
         ]
+
+    @property
+    def too_slow(self) -> list[str]:
+        """The exercises of which an answer did not come in time."""
+        return [name for name, given in self.responses.items() if given and not in_time(given[-1])]
 
     @property
     def met_limit(self) -> bool:
@@ -143,14 +160,18 @@ def run_notebook(
     public: bytes,
     limits: RunLimits | None = None,
     files: dict[str, bytes] | None = None,
+    turn: Turn | None = None,
 ) -> NotebookRun:
     """Run `notebook` (changed in place: its outputs) with `files` beside it, and judge it.
+
+    `turn` is held while cells run, and not while a kernel starts or ends, which is mostly waiting.
 
     A cell that raises does not stop the others, one that takes too long is interrupted, and one
     that kills the kernel is left out when the others are run again in a new one. KernelLost where
     kernels end again and again for reasons that are not the notebook's.
     """
     run = NotebookRun(notebook, secret, public, limits or RunLimits(), files or {})
+    run.turn = turn or nullcontext()
     pictures = [handed_in(cell.get("outputs")) for cell in notebook.cells]
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -210,30 +231,35 @@ async def _run_in_one_kernel(run: NotebookRun) -> bool:
     with _judge_beside(run) as (session, descriptor, close_theirs):
         async with _kernel(client, run, descriptor):
             close_theirs()
-            for index, cell in enumerate(run.notebook.cells):
-                if cell.cell_type != "code" or index in run.lethal:
-                    continue
-                if time.monotonic() > run.ends:
-                    run.troubles.append(
-                        f"stopped after {run.limits.notebook:g} s, at cell {index + 1}"
-                    )
-                    return True
-                session.open(run.exercise_of.get(grade_id_of(cell)))
-                by_itself = False
-                try:
-                    await client.async_execute_cell(cell, index)
-                    died = client.is_leaving
-                except DeadKernelError:
-                    died = by_itself = True
-                except CellTimeoutError:
-                    died = True
-                finally:
-                    session.open(None)
-                if died:
-                    _forgive(run, index, _started(client))
-                    _note_death(run, index, _started(client), by_itself)
-                    return False
-                run.ended.add(index)
+            waits = time.monotonic()
+            with run.turn:
+                run.ends += time.monotonic() - waits
+                return await _run_cells(run, client, session)
+
+
+async def _run_cells(run: NotebookRun, client: _Client, session: Session) -> bool:
+    for index, cell in enumerate(run.notebook.cells):
+        if cell.cell_type != "code" or index in run.lethal:
+            continue
+        if time.monotonic() > run.ends:
+            run.troubles.append(f"stopped after {run.limits.notebook:g} s, at cell {index + 1}")
+            return True
+        session.open(run.exercise_of.get(grade_id_of(cell)))
+        by_itself = False
+        try:
+            await client.async_execute_cell(cell, index)
+            died = client.is_leaving
+        except DeadKernelError:
+            died = by_itself = True
+        except CellTimeoutError:
+            died = True
+        finally:
+            session.open(None)
+        if died:
+            _forgive(run, index, _started(client))
+            _note_death(run, index, _started(client), by_itself)
+            return False
+        run.ended.add(index)
     return True
 
 
@@ -312,6 +338,9 @@ class _Client(NotebookClient):
                     cell.outputs.append(new_output("stream", name="stderr", text=_CUT))
                 return None
         try:
+            if msg["msg_type"] == "update_display_data":  # which nbclient takes as it is
+                given = msg["content"]
+                new_output("display_data", given["data"], metadata=given["metadata"])
             return super().process_message(msg, cell, cell_index)
         except (LookupError, TypeError, ValueError, AttributeError, nbformat.ValidationError):
             return None
@@ -326,11 +355,15 @@ _TIMED_OUT = {
 
 
 def _drop_invalid(cell: NotebookNode) -> None:
-    """Leave out outputs that no notebook may hold, and say so: they must not cost the others."""
+    """Leave out outputs that no notebook may hold, and say so: they must not cost the others.
+
+    But for errors, which a reply may tell of, each was looked at as it came.
+    """
     valid = []
     for output in cell.outputs:
         try:
-            nbformat.validate(nbformat.from_dict(output), "output", version=4)
+            if output.output_type == "error":
+                nbformat.validate(nbformat.from_dict(output), "output", version=4)
             json.dumps(output).encode()
             valid.append(output)
         except (nbformat.ValidationError, TypeError, ValueError, RecursionError):
@@ -437,7 +470,10 @@ _OURS = {"autograder": "verdict"}
 def _timeout(run: NotebookRun, cell: NotebookNode) -> int:
     exercise = run.exercise_of.get(grade_id_of(cell))
     if exercise is None:
-        return math.ceil(max(1.0, min(run.limits.cell, run.ends - time.monotonic())))
+        most = min(run.limits.cell, run.ends - time.monotonic())
+        if any(name.partition(".")[0] in cell.source for name in run.too_slow):
+            most = min(most, AFTER_TOO_SLOW)
+        return math.ceil(max(1.0, most))
     once = patience_with(run.secret.specs[exercise], run.limits.exercise) + GRACE
     return math.ceil(2 * once)  # secret, then public cases
 
