@@ -360,6 +360,7 @@ def canned(
     files: dict[str, bytes],
     hashes: Hashes,
     *given: object,
+    **named: object,
 ) -> Record:
     """A record in which everything passed."""
     verdicts = [
@@ -427,7 +428,7 @@ def test_odd_notebooks_are_run_once_and_cost_the_class_nothing(
 def test_an_answer_that_breaks_grading_is_named_and_alone(
     canned_class: Course, release: NotebookNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def breaks_for_birch(student: str, *given: Any) -> Record:
+    def breaks_for_birch(student: str, *given: Any, **named: Any) -> Record:
         if student == "birch":
             raise RuntimeError("the kernel would not start")
         return canned(student, *given)
@@ -445,7 +446,7 @@ def test_no_space_for_a_record_ends_the_run_and_keeps_what_there_is(
 ) -> None:
     begun: list[str] = []
 
-    def one(student: str, *given: Any) -> Record:
+    def one(student: str, *given: Any, **named: Any) -> Record:
         begun.append(student)
         return canned(student, *given)
 
@@ -470,7 +471,7 @@ def test_where_one_error_ends_the_run_nothing_more_is_begun(
 ) -> None:
     begun: list[str] = []
 
-    def first_fails(student: str, *given: Any) -> Record:
+    def first_fails(student: str, *given: Any, **named: Any) -> Record:
         begun.append(student)
         if student != "student-00":
             time.sleep(0.3)

@@ -221,7 +221,7 @@ def test_after_a_change_of_the_questions_notebooks_are_run_again(
 ) -> None:
     run: list[str] = []
 
-    def noted(student: str, *given: Any) -> Record:
+    def noted(student: str, *given: Any, **named: Any) -> Record:
         run.append(student)
         return record_of(class_of_three, student)
 
