@@ -131,6 +131,7 @@ def import_what_kernels_need() -> None:
     # would copy each page that they lie on.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(5000, 20, 20)  # and not after every 700 objects
 
 
 def draw_a_figure() -> None:
