@@ -67,7 +67,7 @@ class Sizes:
     growing: tuple[int, ...]
 
 
-FULL = Sizes(4, 14, 5, (25, 50, 100, 200))
+FULL = Sizes(4, 14, 10, (25, 50, 100, 200))
 QUICK = Sizes(1, 5, 5, ())
 
 
