@@ -32,13 +32,13 @@ from spending import Spent, cpu_of, spend, with_descendants
 
 from autograder.build.cases import build_cases
 from autograder.build.release import read_notebook
-from autograder.course import Course
+from autograder.course import Course, usable_cores
 from autograder.exercises import TOPICS
 from autograder.grading.judging import public_bytes
 from autograder.grading.submissions import find_submissions, read_submission, repair
 from autograder.runner.answers import try_files
 from autograder.runner.kernels import the_nursery
-from autograder.runner.notebook import RunLimits, run_notebook
+from autograder.runner.notebook import NotebookRun, RunLimits, run_notebook
 from autograder.runner.sandbox import Limits
 from autograder.runner.session import conclude
 from autograder.sample import fill, load_samples, make_class
@@ -233,74 +233,84 @@ _metered = _meter()
 """
 
 
-@dataclass
+REPEATED = 3  # times that each notebook is run for it
+
+
+@dataclass(frozen=True)
 class Shares:
     """CPU seconds of one notebook's run, by what they are spent on."""
 
-    cells: float = 0.0
-    kernel: float = 0.0  # the rest of what the kernel's process took
-    nursery: float = 0.0  # forking, namespaces, watching and ending
-    judge: float = 0.0
-    talking: float = 0.0  # nbclient, messages, outputs
-
-    def __iadd__(self, other: Shares) -> Shares:
-        for name, value in vars(other).items():
-            setattr(self, name, getattr(self, name) + value)
-        return self
+    cells: float
+    kernel: float  # the rest of what the kernel's process took
+    nursery: float  # forking, namespaces, watching and ending
+    judge: float
+    talking: float  # nbclient, messages, outputs
 
 
 def shares_of_the_cost(place: Path, marginal: float) -> None:
     """The cells' own time as the floor, and what lies above it."""
-    course = Course.at(place)
+    with console.status("the shares of the cost ..."):
+        shares = measured_shares(Course.at(place))
+    rest = marginal - sum(vars(shares).values())
+    table = Table(title="CPU seconds of a submission, and where they go")
+    table.add_column("what")
+    table.add_column("CPU s", justify="right")
+    for spent, text in (
+        (shares.cells, "the cells themselves, answering the judge: the floor"),
+        (shares.kernel, "kernel: IPython's start, messages, between cells"),
+        (shares.nursery, "fork, namespaces, mounts, watching, ending"),
+        (shares.talking, "nbclient and zmq on the grader's side"),
+        (shares.judge, "the judge: comparing, naming the mistake"),
+        (rest, "reading, repair, gradebook, record, feedback (the rest)"),
+        (marginal, "together: a further submission in the run above"),
+        (marginal - shares.cells, "above the floor (the goal is less than 0.35)"),
+    ):
+        table.add_row(text, f"{spent:.3f}")
+    console.print(table)
+    console.print(
+        "The rest is what two measurements differ by: the run above, and this one of notebooks "
+        "alone, side by side as well. It is no better than both are steady.\n"
+    )
+
+
+def measured_shares(course: Course) -> Shares:
     release = read_notebook(course.release_notebook(TOPIC))
     secret = build_cases(TOPICS[TOPIC], 1)
     the_nursery().wait_until_warm()
     books = [repair(read_submission(s), release)[0] for s in find_submissions(course, TOPIC)]
-    total = Shares()
-    with console.status("the shares of the cost ..."):
-        metered(books[0], secret)  # what is made once in a run is made now
-        for book in books:
-            total += metered(book, secret)
-    shares = {name: value / len(books) for name, value in vars(total).items()}
-    rest = marginal - sum(shares.values())
-    table = Table(title="CPU seconds of a submission, and where they go")
-    table.add_column("what")
-    table.add_column("CPU s", justify="right")
-    for name, text in (
-        ("cells", "the cells themselves, answering the judge: the floor"),
-        ("kernel", "kernel: IPython's start, messages, between cells"),
-        ("nursery", "fork, namespaces, mounts, watching, ending"),
-        ("talking", "nbclient and zmq on the grader's side"),
-        ("judge", "the judge: comparing, naming the mistake"),
-    ):
-        table.add_row(text, f"{shares[name]:.3f}")
-    table.add_row("reading, repair, gradebook, record, feedback (the rest)", f"{rest:.3f}")
-    table.add_row("together: a further submission in the run above", f"{marginal:.3f}")
-    table.add_row(
-        "above the floor (the goal is less than 0.35)", f"{marginal - shares['cells']:.3f}"
-    )
-    console.print(table)
-    console.print(
-        "The rest is what two measurements differ by: the run above, with kernels side by side, "
-        "and this one, a notebook at a time. It is no better than both are steady; less than "
-        "nothing means that they were not, nor then is what lies above the floor.\n"
-    )
+    metered(books[0], secret)  # what is made once in a run is made now
+    count = len(books) * REPEATED
+    before, began = nursery_cpu(), time.process_time()
+    with ThreadPoolExecutor(usable_cores()) as pool:
+        runs = list(pool.map(partial(metered, secret=secret), books * REPEATED))
+    used, born = time.process_time() - began, nursery_cpu() - before
+    began = time.process_time()
+    for item in runs:
+        conclude(secret, item.run.responses)  # once more: a run keeps its verdicts
+    judge = time.process_time() - began
+    cells, kernel = sum(item.cells for item in runs), sum(item.kernel for item in runs)
+    spent = (cells, kernel - cells, born - kernel, judge, used - judge)
+    return Shares(*(seconds / count for seconds in spent))
 
 
-def metered(book: NotebookNode, secret: CaseSet) -> Shares:
+@dataclass(frozen=True)
+class Metered:
+    """A run, and CPU seconds of its cells, and of its kernel with them."""
+
+    run: NotebookRun
+    cells: float
+    kernel: float
+
+
+def metered(book: NotebookNode, secret: CaseSet) -> Metered:
     """Run one notebook with a meter in its kernel."""
     book = NotebookNode(book, cells=[NotebookNode(cell) for cell in book.cells])
     book.cells.insert(0, new_code_cell(METER))
     book.cells.append(new_code_cell("_metered()"))
-    before, began = nursery_cpu(), time.process_time()
     run = run_notebook(book, secret, public_bytes(TOPIC), RunLimits(kernel=Limits()))
-    used, born = time.process_time() - began, nursery_cpu() - before
-    began = time.process_time()
-    conclude(secret, run.responses)  # once more: the run keeps its verdicts
-    judge = time.process_time() - began
     said = "".join(output.get("text", "") for output in book.cells[-1].outputs)
     cells, kernel = map(float, said.split())
-    return Shares(cells, kernel - cells, born - kernel, judge, used - judge)
+    return Metered(run, cells, kernel)
 
 
 def nursery_cpu() -> float:

@@ -115,10 +115,8 @@ def _highlighter() -> Highlight2HTML:
 
 @lru_cache(1)
 def _exporter() -> FeedbackExporter:
-    exporter = FeedbackExporter()
-    exporter.preprocessors = []
-    exporter.default_preprocessors = []
-    return exporter
+    # With none that change it; each would also have the notebook validated once more.
+    return FeedbackExporter(preprocessors=[], default_preprocessors=[])
 
 
 def write_page(

@@ -125,6 +125,8 @@ def import_what_kernels_need() -> None:
 
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
+    debugger = importlib.import_module("ipykernel.debugger")
+    debugger._is_debugpy_available = False  # type: ignore[attr-defined]  # nobody debugs here
     importlib.import_module("autograder_student").warm_up()
     draw_a_figure()
     # A kernel's rubbish is then looked for among its own objects alone: to look at all of these
