@@ -121,7 +121,11 @@ def grade_class(
         with open_gradebook(course) as gradebook:
             results = _grade_all(course, gradebook, submissions, options, progress)
         for topic in topics:
-            refused = {item.student: item.ungradable for item in results if item.topic == topic}
+            refused = {
+                item.student: item.ungradable or (item.broken and f"grading failed: {item.broken}")
+                for item in results
+                if item.topic == topic
+            }
             save_refusals(course.refusals, topic, {who: why for who, why in refused.items() if why})
         strays = stray_entries(course, TOPICS, topics)
         results += [Result(student, name, ungradable=why) for student, name, why in strays]

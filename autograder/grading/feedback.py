@@ -87,6 +87,11 @@ def page_style() -> str:
     return (PAGES / "feedback.css").read_text(encoding="utf-8") + code_colours()
 
 
+def is_colour(tag: str, name: str, value: str) -> bool:
+    """Whether it is what colours code. No other class: boxes and verdicts of the page are ours."""
+    return name == "class" and re.fullmatch(r"highlight|[a-z][a-z0-9]{0,2}", value) is not None
+
+
 # Most cells of a class are the same in all its notebooks.
 @lru_cache(4096)
 def clean_markdown(text: str) -> str:
@@ -97,7 +102,8 @@ def clean_markdown(text: str) -> str:
         return f"FORMULA{len(formulas) - 1}END{_MARK}"
 
     made = ANCHOR.sub("", markdown2html_mistune(with_formulas(text, held)))
-    clean = str(bleach.clean(made, tags=TAGS, attributes={"span": ["class"], "div": ["class"]}))
+    attributes = {"span": is_colour, "div": is_colour}
+    clean = str(bleach.clean(made, tags=TAGS, attributes=attributes))
     return re.sub(rf"FORMULA(\d+)END{_MARK}", lambda found: formulas[int(found[1])], clean)
 
 
@@ -185,17 +191,23 @@ def write_feedback(course: Course, topics: list[str]) -> int:
             f"Nothing was graded in {course.into} yet: run `autograder grade` first, or say where "
             "with --into (for the sample class: --into sample)."
         )
+    failed = []
     with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
         for folder in folders:
             student, topic = folder.parent.name, folder.name
-            record = load_record(course.records, topic, student)
             try:
+                record = load_record(course.records, topic, student)
                 entered = gradebook.find_submission(topic, student)
                 graded = nbformat.read(folder / f"{topic}.ipynb", as_version=4)
+                executed = graded if record is None else record.executed
+                write_page(course, entered, executed, notes_of(record))
             except (MissingEntry, OSError, ValueError) as error:
-                raise Trouble(f"No feedback for {student}, {topic}: {error}") from error
-            executed = graded if record is None else record.executed
-            write_page(course, entered, executed, notes_of(record))
+                failed.append(f"{student}, {topic} ({error})")
+    if failed:
+        raise Trouble(
+            f"Feedback was written for {len(folders) - len(failed)} submissions, but not for "
+            f"{'; '.join(failed)}. Grade again, and see what the table says of them."
+        )
     return len(folders)
 
 

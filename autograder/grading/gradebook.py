@@ -30,7 +30,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.build.release import generate
 from autograder.course import Course, Trouble, check_id, grade_id_of, parse_time
-from autograder.grading.records import Record, load_refusals, record_path
+from autograder.grading.records import Record, load_refusals, put_aside, record_path
 from autograder.grading.safe import safe_to_show
 from autograder.grading.submissions import TIMESTAMP_FILE, Submission, is_usable_name
 from autograder.nbgrader_hooks import FIELDS, grade_rows, write_csv
@@ -207,6 +207,8 @@ def withdraw(course: Course, gradebook: Gradebook, submission: Submission) -> No
     """Take away what an earlier, gradable version of a submission left."""
     if not is_usable_name(submission.student):
         return
+    if not course.rehearses:
+        put_aside(course.records, submission.topic, submission.student)
     for step in ("autograded", "feedback"):
         shutil.rmtree(
             course.into / step / submission.student / submission.topic, ignore_errors=True

@@ -23,6 +23,7 @@ from autograder.student.verdicts import Verdict
 
 FORMAT = 2
 REFUSED = ".refused.json"  # the end of a file's name, which begins with the topic's
+WITHDRAWN = "withdrawn"  # the folder for records of what cannot be graded any more
 PROPOSED = "proposed"  # the folder for records that no gradebook knows of yet
 
 
@@ -132,6 +133,15 @@ def stored_records(records: Path, topic: str, student: str) -> list[tuple[Record
     places = ((records, False), (records / PROPOSED, True))
     found = [(load_record(folder, topic, student), proposed) for folder, proposed in places]
     return [(record, proposed) for record, proposed in found if record is not None]
+
+
+def put_aside(records: Path, topic: str, student: str) -> None:
+    """A record of what is no longer handed in; it may hold what a flag says."""
+    path = record_path(records, topic, student)
+    if path.is_file():
+        target = record_path(records / WITHDRAWN, topic, student)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(path, target)
 
 
 def save_refusals(folder: Path, topic: str, reasons: dict[str, str]) -> None:

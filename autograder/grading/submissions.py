@@ -37,6 +37,10 @@ _KEPT_METADATA = {
 class Ungradable(Exception):
     """A submission that cannot be graded; its text is the reason, for the table."""
 
+    def __init__(self, reason: str) -> None:
+        text = sound_text(reason)  # it may quote what a student wrote, or a file's name
+        super().__init__("".join(letter if letter.isprintable() else "?" for letter in text))
+
 
 @dataclass(frozen=True)
 class Submission:

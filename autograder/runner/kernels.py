@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import fcntl
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -25,19 +26,24 @@ from pathlib import Path
 from queue import Empty
 from typing import IO, Any
 
+import zmq
 from jupyter_client.asynchronous import AsyncKernelClient
+from jupyter_client.channels import AsyncZMQSocketChannel
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import KernelProvisionerBase, KernelProvisionerFactory
+from traitlets import Type
 
 from autograder.course import Trouble
 from autograder.runner import sandbox
 from autograder.runner.cgroups import Walls, number_here
 from autograder.runner.sandbox import Limits
 
+_log = logging.getLogger("autograder.kernel")
 KERNEL = "autograder"
 PROVISIONER = "autograder-warm"
+MOST_WAITING, LARGEST_MESSAGE = 50, 16 * 2**20  # messages that came and were not read; bytes
 PREFIX, YOUNG = "ag-", 3600.0  # of a nursery's folder: its name, and seconds of age
 WARMING = 120.0  # seconds for the imports
 NURSERY_ENDED = "the nursery ended"
@@ -296,7 +302,46 @@ class WarmSpecs(KernelSpecManager):
         )
 
 
-class WarmKernelClient(AsyncKernelClient):
+class TolerantChannel(AsyncZMQSocketChannel):
+    """Gives for a message that is malformed, whoever sent it, one that answers nothing."""
+
+    async def _recv(self, **given: Any) -> dict[str, Any]:  # type: ignore[override]
+        try:
+            message = await super()._recv(**given)
+            if _is_sound(message):
+                return message
+        except zmq.ZMQError:
+            raise
+        except Exception:  # whatever frames of another's making bring about
+            _log.debug("a message was left out", exc_info=True)
+        return {"msg_type": "malformed", "msg_id": "", "buffers": []} | {name: {} for name in PARTS}
+
+
+PARTS = ("header", "parent_header", "metadata", "content")
+
+
+def _is_sound(message: dict[str, Any]) -> bool:
+    named = isinstance(message["msg_type"], str)
+    return named and all(isinstance(message[name], dict) for name in PARTS)
+
+
+class TolerantKernelClient(AsyncKernelClient):
+    """Lets no message of a kernel's bring the grader down."""
+
+    shell_channel_class = Type(TolerantChannel)
+    iopub_channel_class = Type(TolerantChannel)
+    stdin_channel_class = Type(TolerantChannel)
+    control_channel_class = Type(TolerantChannel)
+
+    def start_channels(self, *given: bool, **named: bool) -> None:
+        """What a kernel says waits there and not here; at a message that is larger than we can
+        take the line is cut, and what was to come on it is lost."""
+        self.context.setsockopt(zmq.RCVHWM, MOST_WAITING)
+        self.context.setsockopt(zmq.MAXMSGSIZE, LARGEST_MESSAGE)
+        super().start_channels(*given, **named)
+
+
+class WarmKernelClient(TolerantKernelClient):
     """Is ready as soon as the kernel answers and is heard. jupyter_client's own then listens until
     nothing has come for 0.2 s; but what comes is told apart by what it answers."""
 

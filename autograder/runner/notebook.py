@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
@@ -34,7 +35,12 @@ from nbformat.v4 import new_output
 
 from autograder.course import GradingOptions, check_id, grade_id_of
 from autograder.runner.flags import REFUSED, Flags, note_claims, note_source
-from autograder.runner.kernels import Started, WarmKernelManager, the_nursery
+from autograder.runner.kernels import (
+    Started,
+    TolerantKernelClient,
+    WarmKernelManager,
+    the_nursery,
+)
 from autograder.runner.pictures import NOT_DRAWN, handed_in, put_in_place
 from autograder.runner.sandbox import Limits
 from autograder.runner.session import GRACE, Session, conclude, patience_with
@@ -253,6 +259,12 @@ async def _run_cells(run: NotebookRun, client: _Client, session: Session) -> boo
             died = by_itself = True
         except CellTimeoutError:
             died = True
+        except Exception as error:  # whatever a kernel may send: it costs the cell
+            died = True
+            run.troubles.append(
+                f"what the kernel said in cell {index + 1} could not be read "
+                f"({type(error).__name__})"
+            )
         finally:
             session.open(None)
         if died:
@@ -278,6 +290,7 @@ async def _kernel(client: _Client, run: NotebookRun, descriptor: int) -> AsyncIt
             for kind, text in manager.started.notices if manager.started else ():
                 run.flags.note(kind, f"it tried to {text}" if kind in REFUSED else text)
         return
+    client.km = AsyncKernelManager(kernel_name="python3", client_factory=TolerantKernelClient)
     with tempfile.TemporaryDirectory(prefix="kernel-") as folder:
         for name, data in run.files.items():
             (Path(folder) / name).write_bytes(data)
@@ -305,7 +318,7 @@ class _Client(NotebookClient):
             kernel_name="python3",
             allow_errors=True,
             interrupt_on_timeout=True,
-            raise_on_iopub_timeout=True,
+            raise_on_iopub_timeout=False,  # the reply has come: what was still to be said is lost
             skip_cells_with_tag="",  # a tag in a submission decides nothing
             record_timing=False,
             shutdown_kernel="immediate",
@@ -320,30 +333,73 @@ class _Client(NotebookClient):
     def _look_at_reply(
         self, cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]
     ) -> None:
-        _keep_error(cell, execute_reply["content"])
+        content = execute_reply["content"]
+        if not _is_reply(content):
+            content.clear()
+            content.update(status="error", ename=UNREADABLE[0], evalue=UNREADABLE[1], traceback=[])
+        _keep_error(cell, content)
         _drop_invalid(cell)
-        payload = execute_reply["content"].get("payload") or []
-        self.is_leaving = any(
+        payload = content.get("payload")
+        self.is_leaving = isinstance(payload, list) and any(
             isinstance(item, dict) and item.get("source") == "ask_exit" for item in payload
         )
 
     def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> Any:
         """As nbclient does; but a message that is malformed is left out, whoever sent it, and so
         is what a cell says beyond the limit."""
-        if msg["msg_type"] in ("stream", "display_data", "execute_result", "update_display_data"):
-            before = self._said.get(cell_index, 0)
-            self._said[cell_index] = before + len(str(msg["content"]))
-            if self._said[cell_index] > self.most_output:
-                if before <= self.most_output:
-                    cell.outputs.append(new_output("stream", name="stderr", text=_CUT))
-                return None
+        given, kind = msg["content"], msg["msg_type"]
+        size = _size_of(given)
+        if size is None:
+            return None
         try:
-            if msg["msg_type"] == "update_display_data":  # which nbclient takes as it is
-                given = msg["content"]
+            if kind != "status":
+                before = self._said.get(cell_index, 0)
+                self._said[cell_index] = before + size * (1 + self._copies(given))
+                if self._said[cell_index] > self.most_output:
+                    if before <= self.most_output:
+                        cell.outputs.append(new_output("stream", name="stderr", text=_CUT))
+                    return None
+            if kind == "stream" and not _is_text_of_a_stream(given):
+                return None
+            if kind == "update_display_data":  # which nbclient takes as it is
                 new_output("display_data", given["data"], metadata=given["metadata"])
             return super().process_message(msg, cell, cell_index)
         except (LookupError, TypeError, ValueError, AttributeError, nbformat.ValidationError):
             return None
+
+    def _copies(self, content: dict[str, Any]) -> int:
+        """The outputs elsewhere that this one takes the place of, each in full."""
+        transient = content.get("transient")
+        if not transient or not transient.get("display_id"):
+            return 0
+        return sum(map(len, self._display_id_map.get(transient["display_id"], {}).values()))
+
+
+UNREADABLE = "UnreadableReply", "The kernel's reply to this cell could not be read."
+
+
+def _is_reply(content: dict[str, Any]) -> bool:
+    if content.get("status") != "error":
+        return content.get("status") in ("ok", "aborted")
+    trace = content.get("traceback")
+    return (
+        isinstance(content.get("ename"), str)
+        and isinstance(content.get("evalue"), str)
+        and isinstance(trace, list)
+        and all(isinstance(line, str) for line in trace)
+    )
+
+
+def _size_of(content: dict[str, Any]) -> int | None:
+    """Bytes that it takes in a file; None where it cannot be written."""
+    try:
+        return len(json.dumps(content, ensure_ascii=False).encode())
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _is_text_of_a_stream(content: dict[str, Any]) -> bool:
+    return content.get("name") in ("stdout", "stderr") and isinstance(content.get("text"), str)
 
 
 _CUT = "(This cell said more than may be said: the rest was left out.)\n"
@@ -364,12 +420,15 @@ def _drop_invalid(cell: NotebookNode) -> None:
         try:
             if output.output_type == "error":
                 nbformat.validate(nbformat.from_dict(output), "output", version=4)
-            json.dumps(output).encode()
+            if _size_of(output) is None:
+                raise ValueError("it cannot be written")
             valid.append(output)
         except (nbformat.ValidationError, TypeError, ValueError, RecursionError):
             text = "(An output that is not valid was left out here.)\n"
             valid.append(new_output("stream", name="stdout", text=text))
     cell.outputs = valid
+    if type(cell.execution_count) is not int:
+        cell.execution_count = None
 
 
 def _keep_error(cell: NotebookNode, content: dict[str, Any]) -> None:

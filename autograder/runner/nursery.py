@@ -63,6 +63,7 @@ MODULES = (
     "zmq.utils.garbage",
 )
 LOOK_EVERY = 0.05  # seconds between two looks at what the kernels hold
+MOST_WAITING = 50_000  # messages of a kernel's, in its own memory
 NICENESS = 10  # of a kernel: whoever looks after them comes first, or forks win the race
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
@@ -386,11 +387,9 @@ def be_a_kernel(request: dict[str, Any], judge: int, telling: int, keeper: socke
     lookout.keep_watch(work, telling)
     sys.path.append(work)  # last: a torch.py beside the notebook shadows nothing
     sys.argv = ["ipykernel", "-f", request["connection"]]
-    from ipykernel.kernelapp import IPKernelApp
-
     # A history would be a database on a disk that may be full.
     given = ["-f", request["connection"], "--HistoryManager.enabled=False"]
-    app = IPKernelApp.instance()
+    app = kernel_app().instance()
     app.initialize(given + request["arguments"])
     os.chdir(work)  # not before: a file there might be taken for IPython's settings
     with keeper:
@@ -398,6 +397,20 @@ def be_a_kernel(request: dict[str, Any], judge: int, telling: int, keeper: socke
         if keeper.recv(1):
             app.start()
     os._exit(0)
+
+
+def kernel_app() -> Any:
+    """ipykernel's, but for how much may wait until the grader has heard it: beyond 1,000 messages
+    zmq drops what comes, and with it, it may be, the word that a cell has ended."""
+    import zmq
+    from ipykernel.kernelapp import IPKernelApp
+
+    class KernelApp(IPKernelApp):
+        def init_iopub(self, context: Any) -> None:
+            context.setsockopt(zmq.SNDHWM, MOST_WAITING)
+            super().init_iopub(context)
+
+    return KernelApp
 
 
 def seal(folder: str) -> None:
