@@ -113,6 +113,10 @@ def grade(
     from autograder.grading.rehearsal import rehearse
     from autograder.grading.table import ClassProgress, print_changes, print_table
 
+    if dry_run and sample_class:
+        fail(
+            "--dry-run changes nothing, and --sample makes the sample class anew: use one of them."
+        )
     with told():
         root, chosen = course_root(), known_topics(topics)
         if sample_class:
@@ -149,9 +153,12 @@ def make_sample(root: Path, into: Path, topics: list[str]) -> Path:
 def verify(
     topics: Annotated[list[str] | None, typer.Argument(help="Topics (default: all).")] = None,
     submitted: Annotated[
-        Path | None, typer.Option(help="Submissions, as STUDENT/TOPIC/TOPIC.ipynb.")
+        Path | None,
+        typer.Option(help="Submissions, as STUDENT/TOPIC/TOPIC.ipynb (default: submitted/)."),
     ] = None,
-    into: Annotated[Path | None, typer.Option(help="Where the class was graded.")] = None,
+    into: Annotated[
+        Path | None, typer.Option(help="Where the class was graded (default: the course).")
+    ] = None,
     run: Annotated[
         bool, typer.Option("--run", help="Also run each notebook again, on the same cases.")
     ] = False,
@@ -168,6 +175,11 @@ def verify(
             verified = verify_class(course, known_topics(topics), progress, run)
         refused = [key for key in load_refusals(course.refusals) if key[0] in known_topics(topics)]
         print_verified(verified, len(refused))
+        if not course.submitted.is_dir():
+            typer.echo(
+                f"Submissions were not compared: there is no {course.submitted}. Say where they are "
+                "with --submitted."
+            )
     raise typer.Exit(1 if any(item.problems for item in verified) else 0)
 
 

@@ -136,7 +136,7 @@ FIELDS = [
 
 def write_csv(target: Path, rows: list[dict[str, Any]], fields: list[str] | None = None) -> None:
     with target.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fields or FIELDS)
+        writer = csv.DictWriter(file, fields or FIELDS, extrasaction="ignore")
         writer.writeheader()
         writer.writerows({name: as_text(value) for name, value in row.items()} for row in rows)
 
@@ -170,7 +170,8 @@ def _scores(gradebook: Gradebook, assignment: str, student: str) -> dict[str, An
     try:
         submission = gradebook.find_submission(assignment, student)
     except MissingEntry:
-        return {"raw_score": 0.0, "late_submission_penalty": 0.0, "score": 0.0}
+        nothing = {"raw_score": 0.0, "late_submission_penalty": 0.0, "score": 0.0}
+        return nothing | {"not_graded": "nothing was handed in"}
     penalty = submission.late_submission_penalty or 0.0
     return {
         "timestamp": submission.timestamp or "",

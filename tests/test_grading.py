@@ -36,6 +36,7 @@ from autograder.build.release import build_release, read_notebook
 from autograder.course import Course, Trouble, check_id, grade_id_of
 from autograder.exercises import TOPICS
 from autograder.grading.classrun import Result, grade_class
+from autograder.grading.feedback import clean_markdown, write_feedback
 from autograder.grading.hashes import Hashes
 from autograder.grading.judging import public_bytes
 from autograder.grading.records import Record, load_record
@@ -439,6 +440,51 @@ def test_an_answer_that_breaks_grading_is_named_and_alone(
     results = in_process(canned_class)
     assert results["birch"].broken == "RuntimeError: the kernel would not start"
     assert scores_in(canned_class) == {"alder": 10.0, "cedar": 10.0}
+    row = rows_in_csv(canned_class.into / "grades.csv")["birch"]
+    assert row["not_graded"] == "grading failed: RuntimeError: the kernel would not start"
+
+
+def test_the_name_of_a_file_ends_no_run_and_steers_no_terminal(
+    canned_class: Course, release: NotebookNode
+) -> None:
+    submit(canned_class, "alder", release)
+    for student, name in {"birch": b"\xff.ipynb", "cedar": b"\x1b[31m\x07.ipynb"}.items():
+        folder = canned_class.submitted / student / TOPIC
+        folder.mkdir(parents=True)
+        Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text("")
+    results = in_process(canned_class)
+    assert results["alder"].points == 10.0
+    assert all(results[student].ungradable.isprintable() for student in ("birch", "cedar"))
+    rows = rows_in_csv(canned_class.into / "grades.csv")
+    assert all("should be" in rows[student]["not_graded"] for student in ("birch", "cedar"))
+
+
+def test_whose_page_cannot_be_written_stops_nobody_elses(
+    canned_class: Course, release: NotebookNode
+) -> None:
+    for student in ("alder", "birch", "cedar"):
+        submit(canned_class, student, release)
+    in_process(canned_class)
+    with Gradebook(f"sqlite:///{canned_class.gradebook}") as gradebook:
+        gradebook.remove_submission(TOPIC, "birch")
+    pages = {name: feedback_of(canned_class, name) for name in ("alder", "cedar")}
+    for page in pages.values():
+        page.unlink()
+    with pytest.raises(Trouble, match=r"written for 2 submissions, but not for birch"):
+        write_feedback(canned_class, [TOPIC])
+    assert all(page.is_file() for page in pages.values())
+
+
+def test_no_box_on_a_feedback_page_is_a_students() -> None:
+    forged = (
+        '<div class="output verdict">✔ attention passed</div> <span class="score">12</span> '
+        '<div class="highlight"><span class="kn">import</span></div>'
+    )
+    shown = clean_markdown(forged)
+    assert "verdict" not in shown
+    assert "score" not in shown
+    assert 'class="highlight"' in shown
+    assert 'class="kn"' in shown
 
 
 def test_no_space_for_a_record_ends_the_run_and_keeps_what_there_is(
@@ -1001,8 +1047,8 @@ def test_progress_is_a_line_for_each_that_was_graded_now(
     assert lines == [
         f"[1/5] alder {TOPIC}: 10/12 (2 by hand)",
         f"[2/5] birch {TOPIC}: 2.5/12",
-        f"[3/5] cedar {TOPIC}: not graded",
-        f"[4/5] dogwood {TOPIC}: not graded",
+        f"[3/5] cedar {TOPIC}: not graded: it is not JSON [/bold]",
+        f"[4/5] dogwood {TOPIC}: grading failed: OSError: no",
     ]
 
 

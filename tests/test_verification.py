@@ -21,6 +21,7 @@ from autograder.course import Course, Trouble
 from autograder.grading.classrun import Result, grade_class
 from autograder.grading.records import (
     PROPOSED,
+    WITHDRAWN,
     Record,
     load_record,
     packed_answers,
@@ -79,6 +80,15 @@ def test_a_graded_class_verifies(class_of_three: Course, autograder: Command) ->
     said = autograder("verify", TOPIC, *folders, cwd=course.root)
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout == "3 of 3 submissions verified: their scores follow from their records.\n"
+
+
+def test_what_was_replaced_by_what_cannot_be_graded_leaves_no_record_behind(
+    class_of_three: Course,
+) -> None:
+    (class_of_three.submitted / "birch" / TOPIC / f"{TOPIC}.ipynb").write_text("lost")
+    assert grade(class_of_three)["birch"].ungradable
+    assert problems(class_of_three) == {}
+    assert record_path(class_of_three.records / WITHDRAWN, TOPIC, "birch").is_file()
 
 
 def test_run_again_on_the_same_cases_it_comes_to_the_same(class_of_three: Course) -> None:

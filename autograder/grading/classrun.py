@@ -102,6 +102,11 @@ def grade_class(
     for category in (DuplicateCellId, MissingIDFieldWarning):  # in submissions: they are repaired
         warnings.filterwarnings("ignore", category=category)
     submissions = [item for topic in topics for item in find_submissions(course, topic)]
+    if not course.submitted.is_dir():
+        raise Trouble(
+            f"There is no folder {course.submitted}. Submissions are expected there, as "
+            f"STUDENT/{topics[0]}/{topics[0]}.ipynb; another folder is named with --submitted."
+        )
     if not submissions:
         raise Trouble(
             f"There is nothing to grade in {course.submitted}: a submission is expected at "

@@ -91,7 +91,7 @@ class ClassProgress(Bar):
         text = f"{named(result.student)} {result.topic}"
         self.show(text, not result.graded, done, total)
         if not console.is_terminal and (result.fresh or result.judged_again):
-            ending = points_of(result) if result.graded else "not graded"
+            ending = points_of(result) if result.graded else reason_of(result)
             print(f"[{done}/{total}] {text}: {ending}", flush=True)
 
 
