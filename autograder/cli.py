@@ -177,8 +177,8 @@ def verify(
         print_verified(verified, len(refused))
         if not course.submitted.is_dir():
             typer.echo(
-                f"Submissions were not compared: there is no {course.submitted}. Say where they are "
-                "with --submitted."
+                f"Submissions were not compared: there is no {course.submitted}. Say where they "
+                "are with --submitted."
             )
     raise typer.Exit(1 if any(item.problems for item in verified) else 0)
 

@@ -907,12 +907,12 @@ def test_an_unknown_topic(command: list[str], autograder: Command, course: Cours
 
 def test_nothing_was_submitted(autograder: Command, course: Course, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for name in ("empty", "missing"):
+    for name, reason in {"empty": "nothing to grade", "missing": "There is no folder"}.items():
         folder = tmp_path / name
         said = autograder(
             "grade", "--submitted", folder, "--into", tmp_path / "results", cwd=course.root
         )
-        assert_told(said, 1, "nothing to grade", str(folder), f"STUDENT/{TOPIC}/{TOPIC}.ipynb")
+        assert_told(said, 1, reason, str(folder), f"STUDENT/{TOPIC}/{TOPIC}.ipynb")
     assert not (tmp_path / "results").exists()
 
 
