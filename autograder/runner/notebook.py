@@ -251,14 +251,17 @@ async def _run_cells(run: NotebookRun, client: _Client, session: Session) -> boo
             run.troubles.append(f"stopped after {run.limits.notebook:g} s, at cell {index + 1}")
             return True
         session.open(run.exercise_of.get(grade_id_of(cell)))
-        by_itself = False
+        by_itself = client.is_leaving = client.timed_out = False
         try:
             await client.async_execute_cell(cell, index)
             died = client.is_leaving
         except DeadKernelError:
             died = by_itself = True
         except CellTimeoutError:
-            died = True
+            # It was told to stop and did not; or its reply has come, and only what it was still
+            # to say has not.
+            died = client.timed_out
+            _drop_invalid(cell)
         except Exception as error:  # whatever a kernel may send: it costs the cell
             died = True
             run.troubles.append(
@@ -318,7 +321,7 @@ class _Client(NotebookClient):
             kernel_name="python3",
             allow_errors=True,
             interrupt_on_timeout=True,
-            raise_on_iopub_timeout=False,  # the reply has come: what was still to be said is lost
+            raise_on_iopub_timeout=True,
             skip_cells_with_tag="",  # a tag in a submission decides nothing
             record_timing=False,
             shutdown_kernel="immediate",
@@ -327,6 +330,7 @@ class _Client(NotebookClient):
             **options,
         )
         self.is_leaving = False  # the kernel was told to, by exit() or quit()
+        self.timed_out = False  # the cell that ran last
         self.most_output = 1_000_000
         self._said: dict[int, int] = {}  # characters, by cell
 
@@ -343,6 +347,13 @@ class _Client(NotebookClient):
         self.is_leaving = isinstance(payload, list) and any(
             isinstance(item, dict) and item.get("source") == "ask_exit" for item in payload
         )
+
+    async def _async_handle_timeout(
+        self, timeout: int, cell: NotebookNode | None = None
+    ) -> dict[str, Any] | None:
+        self.timed_out = True
+        reply: dict[str, Any] | None = await super()._async_handle_timeout(timeout, cell)
+        return reply
 
     def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> Any:
         """As nbclient does; but a message that is malformed is left out, whoever sent it, and so
