@@ -137,6 +137,8 @@ def run(course: Course, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[by
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=stderr,
+        # Whoever runs the tests in the background has Ctrl-C ignored, and would hand that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         start_new_session=True,
     )
 

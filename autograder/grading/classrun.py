@@ -6,13 +6,15 @@ import contextlib
 import errno
 import logging
 import resource
+import signal
+import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from threading import BoundedSemaphore
+from types import FrameType
 from typing import TypeVar
 
 from nbformat import NotebookNode
@@ -123,7 +125,7 @@ def grade_class(
         for topic in topics:
             if topic in present:
                 enter_assignment(course, topic)
-        with open_gradebook(course) as gradebook:
+        with open_gradebook(course) as gradebook, _stopped_by_ctrl_c():
             results = _grade_all(course, gradebook, submissions, options, progress)
         for topic in topics:
             refused = {
@@ -136,6 +138,27 @@ def grade_class(
         results += [Result(student, name, ungradable=why) for student, name, why in strays]
         write_grades(course)
     return sorted(results, key=lambda result: (result.topic, result.student))
+
+
+@contextlib.contextmanager
+def _stopped_by_ctrl_c() -> Iterator[None]:
+    """Ctrl-C ends the kernels at once, and with them the run: also where the exception comes to
+    Python in a place that lets none out."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stop_kernels()
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or before in (None, signal.SIG_IGN):  # Ctrl-C is somebody else's, or nobody's
+        yield
+        return
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _allow_open_files() -> None:
@@ -208,7 +231,7 @@ def _grade_all(
         progress(result, len(results), len(submissions))
 
     workers = options.workers or usable_cores()
-    turn = BoundedSemaphore(workers)
+    turn = threading.BoundedSemaphore(workers)
     pool = ThreadPoolExecutor(workers + 1)  # one more starts or ends its kernel meanwhile
     running: dict[Future[tuple[Record, bool]], _Work] = {}
 
@@ -234,9 +257,6 @@ def _grade_all(
             finish_some(workers + 1 + AHEAD)
         finish_some(0)
         gradebook.db.commit()
-    except KeyboardInterrupt:
-        stop_kernels()
-        raise
     finally:
         pool.shutdown(cancel_futures=True)  # where one error ends the run, no other is begun
     return results

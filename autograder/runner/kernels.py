@@ -284,7 +284,7 @@ def the_nursery() -> Nursery:
     global _nursery
     with _making:
         if _stopped.is_set():
-            raise Trouble("Grading was stopped.")
+            raise KeyboardInterrupt  # by whom or what it is asked for, it ends as the run does
         if _nursery is None or _nursery.process.poll() is not None:
             _nursery = Nursery()
         return _nursery
