@@ -71,6 +71,11 @@ def usable_cores() -> int:
         return os.cpu_count() or 1
 
 
+def printable(text: str) -> str:
+    """In one line, without what would steer a terminal: it may quote what a student wrote."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 def check_id(exercise: str) -> str:
     """The grade_id of an exercise's check cell."""
     return "check_" + exercise.replace(".", "_")

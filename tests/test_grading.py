@@ -607,11 +607,13 @@ def test_a_cell_that_calls_what_was_too_slow_is_not_waited_for_long(
     loop = "def softmax(scores, dim=-1):\n    while True:\n        pass\n"
     calls = "softmax(torch.zeros(3))"
     began = time.monotonic()
-    run = run_cells({"softmax": loop}, after=(calls, "print('on')"), exercise_timeout=2.0)
+    other = "import time; softmax_of_mine = time.sleep(3); print('another name')"
+    run = run_cells({"softmax": loop}, after=(other, calls, "print('on')"), exercise_timeout=2.0)
     assert time.monotonic() - began < 45, "and not the 90 s that a cell may take"
     assert run.too_slow == ["softmax"]
     assert run.verdicts()[0].diagnosis == "too-slow"
-    *_, stopped, last = run.notebook.cells
+    *_, another, stopped, last = run.notebook.cells
+    assert another.outputs[0].text == "another name\n"
     assert [output.ename for output in stopped.outputs] == ["TimedOut"]
     assert last.outputs[0].text == "on\n"
 

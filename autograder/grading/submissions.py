@@ -19,7 +19,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.validator import normalize
 
-from autograder.course import Course, grade_id_of, is_locked
+from autograder.course import Course, grade_id_of, is_locked, printable
 from autograder.runner.pictures import handed_in
 from autograder.student.cases import sound_text
 
@@ -38,8 +38,7 @@ class Ungradable(Exception):
     """A submission that cannot be graded; its text is the reason, for the table."""
 
     def __init__(self, reason: str) -> None:
-        text = sound_text(reason)  # it may quote what a student wrote, or a file's name
-        super().__init__("".join(letter if letter.isprintable() else "?" for letter in text))
+        super().__init__(printable(sound_text(reason)))
 
 
 @dataclass(frozen=True)

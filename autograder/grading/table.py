@@ -172,11 +172,6 @@ def _print_rows(titles: list[str], rows: list[list[str]]) -> None:
     wide.print(table)
 
 
-def shown_on_a_terminal(text: str) -> str:
-    """Without what would steer it: names and evidence are a student's."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
-
-
 def _shown(points: float | None) -> str:
     return "—" if points is None else points_text(points)
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
-from autograder.course import check_id, grade_id_of, is_locked
+from autograder.course import check_id, grade_id_of, is_locked, printable
 from autograder.student.bans import GROUPS
 from autograder.student.cases import Spec, sound_text
 from autograder.student.verdicts import Verdict
@@ -49,7 +49,7 @@ class Flags(list[Flag]):
 
     def note(self, kind: str, evidence: str) -> None:
         evidence = " ".join(sound_text(evidence).split())
-        evidence = "".join(letter if letter.isprintable() else "?" for letter in evidence)
+        evidence = printable(evidence)
         if kind not in KINDS:  # a kernel may tell anything
             kind = "malformed-message"
         flag = Flag(kind, evidence[:LONGEST_EVIDENCE])

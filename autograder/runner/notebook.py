@@ -541,7 +541,8 @@ def _timeout(run: NotebookRun, cell: NotebookNode) -> int:
     exercise = run.exercise_of.get(grade_id_of(cell))
     if exercise is None:
         most = min(run.limits.cell, run.ends - time.monotonic())
-        if any(name.partition(".")[0] in cell.source for name in run.too_slow):
+        names = {name.partition(".")[0] for name in run.too_slow}
+        if names & set(re.findall(r"\w+", cell.source)):
             most = min(most, AFTER_TOO_SLOW)
         return math.ceil(max(1.0, most))
     once = patience_with(run.secret.specs[exercise], run.limits.exercise) + GRACE
