@@ -118,9 +118,24 @@ def enter(
     opening the database and its two dozen commits for each.
     """
     write_graded(course, submission, record, files)
-    entered = find_or_add(gradebook, submission)
-    entered.timestamp = _timestamp(submission)
-    (notebook,) = entered.notebooks
+    with gradebook.db.no_autoflush:  # else each row that is looked at would write the one before
+        entered = find_or_add(gradebook, submission)
+        assignment = entered.assignment
+        held = [(n.grade_cells, n.solution_cells, n.task_cells) for n in assignment.notebooks]
+        entered.timestamp = _timestamp(submission)
+        (notebook,) = entered.notebooks
+        _give_points(notebook, record)
+    gradebook.db.flush()
+    gradebook.db.expire(entered)
+    gradebook.db.expire(notebook)
+    notebook.late_submission_penalty = _penalty(course, submission, entered, notebook)
+    gradebook.db.flush()
+    del held  # until here, so that no grade asked for its cell by itself
+    return entered
+
+
+def _give_points(notebook: SubmittedNotebook, record: Record) -> None:
+    """To each cell that has some, and to each that may be commented its comment."""
     cells = {grade_id_of(cell): cell for cell in record.executed.cells if grade_id_of(cell)}
     points = {check_id(name): given for name, given in record.points.items()}
     for grade in notebook.grades:
@@ -134,12 +149,6 @@ def enter(
         cell = cells.get(comment.name)
         untouched = cell and cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
         comment.auto_comment = "No response." if untouched else None
-    gradebook.db.flush()
-    gradebook.db.expire(entered)
-    gradebook.db.expire(notebook)
-    notebook.late_submission_penalty = _penalty(course, submission, entered, notebook)
-    gradebook.db.flush()
-    return entered
 
 
 def write_graded(
@@ -158,7 +167,8 @@ def write_graded(
 
 
 def find_or_add(gradebook: Gradebook, submission: Submission) -> SubmittedAssignment:
-    """Its row, with a row for each cell that is graded or may be commented."""
+    """Its row, with one for each cell that is graded or may be commented; new ones are not yet
+    written."""
     try:
         found: SubmittedAssignment = gradebook.find_submission(submission.topic, submission.student)
         return found
@@ -170,18 +180,14 @@ def find_or_add(gradebook: Gradebook, submission: Submission) -> SubmittedAssign
         student = Student(id=submission.student)
         gradebook.db.add(student)
     assignment = gradebook.find_assignment(submission.topic)
-    with gradebook.db.no_autoflush:
-        entered = SubmittedAssignment(assignment=assignment, student=student)
-        gradebook.db.add(entered)
-        for notebook in assignment.notebooks:
-            submitted = SubmittedNotebook(notebook=notebook, assignment=entered)
-            gradebook.db.add(submitted)
-            for cell in [*notebook.grade_cells, *notebook.task_cells]:
-                gradebook.db.add(Grade(cell_id=cell.id, notebook=submitted))
-            for cell in [*notebook.solution_cells, *notebook.task_cells]:
-                gradebook.db.add(Comment(cell_id=cell.id, notebook=submitted))
-    gradebook.db.flush()
-    gradebook.db.expire_all()
+    entered = SubmittedAssignment(assignment=assignment, student=student)
+    for notebook in assignment.notebooks:
+        submitted = SubmittedNotebook(notebook=notebook, assignment=entered)
+        for cell in [*notebook.grade_cells, *notebook.task_cells]:
+            Grade(cell=cell, notebook=submitted)
+        for cell in [*notebook.solution_cells, *notebook.task_cells]:
+            Comment(cell=cell, notebook=submitted)
+    gradebook.db.add(entered)  # and with it all of these
     return entered
 
 

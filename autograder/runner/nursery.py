@@ -1,7 +1,7 @@
 """Runs inside the sandbox: imports what kernels need once, and forks a kernel for each request.
 
-It is started as a script and imports nothing of this package but `lookout.py` beside it: the rest
-does not lie in the sandbox.
+It is started as a script and imports nothing of this package but what lies beside it:
+`lookout.py` and `warm_kernel.py`. The rest is not in the sandbox.
 Requests and reports are JSON lines over a socket that it inherits as descriptor 3:
 
     {"start": id, "folder": ..., "connection": ..., "arguments": [...], "limits": {...}}
@@ -24,6 +24,7 @@ import gc
 import importlib
 import io
 import json
+import logging
 import os
 import random
 import resource
@@ -60,10 +61,10 @@ MODULES = (
     "stack_data",
     "torch.nn.functional",
     "tornado.platform.asyncio",
+    "warm_kernel",
     "zmq.utils.garbage",
 )
 LOOK_EVERY = 0.05  # seconds between two looks at what the kernels hold
-MOST_WAITING = 50_000  # messages of a kernel's, in its own memory
 NICENESS = 10  # of a kernel: whoever looks after them comes first, or forks win the race
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
@@ -386,10 +387,12 @@ def be_a_kernel(request: dict[str, Any], judge: int, telling: int, keeper: socke
     reseed()
     lookout.keep_watch(work, telling)
     sys.path.append(work)  # last: a torch.py beside the notebook shadows nothing
-    sys.argv = ["ipykernel", "-f", request["connection"]]
+    connection = request["connection"]
+    sys.argv = ["ipykernel", "-f", connection]
+    app = importlib.import_module("warm_kernel").KernelApp.instance()
+    app.log.setLevel(logging.WARNING)  # else it makes records of what is never shown
     # A history would be a database on a disk that may be full.
-    given = ["-f", request["connection"], "--HistoryManager.enabled=False"]
-    app = kernel_app().instance()
+    given = [f"--IPKernelApp.connection_file={connection}", "--HistoryManager.enabled=False"]
     app.initialize(given + request["arguments"])
     os.chdir(work)  # not before: a file there might be taken for IPython's settings
     with keeper:
@@ -397,20 +400,6 @@ def be_a_kernel(request: dict[str, Any], judge: int, telling: int, keeper: socke
         if keeper.recv(1):
             app.start()
     os._exit(0)
-
-
-def kernel_app() -> Any:
-    """ipykernel's, but for how much may wait until the grader has heard it: beyond 1,000 messages
-    zmq drops what comes, and with it, it may be, the word that a cell has ended."""
-    import zmq
-    from ipykernel.kernelapp import IPKernelApp
-
-    class KernelApp(IPKernelApp):
-        def init_iopub(self, context: Any) -> None:
-            context.setsockopt(zmq.SNDHWM, MOST_WAITING)
-            super().init_iopub(context)
-
-    return KernelApp
 
 
 def seal(folder: str) -> None:

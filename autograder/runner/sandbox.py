@@ -169,7 +169,7 @@ def _ours() -> list[Path]:
 def lay_out_code(folder: Path) -> None:
     """What the sandbox holds of this project: the nursery and the students' side."""
     folder.mkdir()
-    for name in ("nursery.py", "lookout.py"):
+    for name in ("nursery.py", "lookout.py", "warm_kernel.py"):
         shutil.copy(Path(__file__).with_name(name), folder)
     (folder / BUNDLE_FILE).write_text(bundle(), encoding="utf-8")
     fonts = folder / "matplotlib"
