@@ -13,6 +13,7 @@ import fcntl
 import json
 import logging
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -237,9 +238,12 @@ class Nursery:
 
 def remove(folder: Path) -> None:
     """With all in it, however deep: a student may have made folders in folders without an end, in
-    which shutil.rmtree would reach Python's limit on calls."""
+    which shutil.rmtree reaches Python's limit on calls."""
     if folder.exists():
-        subprocess.run(["rm", "-rf", "--", str(folder)], check=False, stderr=subprocess.DEVNULL)
+        try:
+            shutil.rmtree(folder)
+        except (OSError, RecursionError):
+            subprocess.run(["rm", "-rf", "--", str(folder)], check=False, stderr=subprocess.DEVNULL)
 
 
 def _locked(path: Path) -> IO[str]:
