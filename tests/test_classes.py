@@ -216,18 +216,25 @@ def kernels_below(root: int) -> list[int]:
     return found if len(found) >= 4 else []  # bubblewrap, nursery, keeper, kernel
 
 
+def run_that_goes_on(
+    graded_class: GradedClass, tmp_path: Path
+) -> tuple[Course, subprocess.Popen[bytes]]:
+    """One that has graded alder, and is at work on a notebook with an endless loop."""
+    course = Course.at(graded_class.course.root, tmp_path / "submitted", tmp_path / "results")
+    for student in ("alder", "juniper"):  # the second one holds the loop
+        shutil.copytree(graded_class.course.submitted / student, course.submitted / student)
+    process = run(course, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while "alder" not in seeds_of(course) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return course, process
+
+
 def test_ctrl_c_ends_a_run_at_once_and_in_a_sentence(
     graded_class: GradedClass, tmp_path: Path
 ) -> None:
     """Even where a notebook would run on for long; what was done before is kept."""
-    course = Course.at(graded_class.course.root, tmp_path / "submitted", tmp_path / "results")
-    for student in ("alder", "juniper"):  # the second one holds an endless loop
-        shutil.copytree(graded_class.course.submitted / student, course.submitted / student)
-    process = run(course, stderr=subprocess.PIPE)
-    assert process.stderr is not None
-    deadline = time.monotonic() + 60
-    while "alder" not in seeds_of(course) and time.monotonic() < deadline:
-        time.sleep(0.1)
+    course, process = run_that_goes_on(graded_class, tmp_path)
     interrupted = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
@@ -237,3 +244,25 @@ def test_ctrl_c_ends_a_run_at_once_and_in_a_sentence(
         "autograder: stopped. What was done is kept; the next run goes on from there."
     )
     assert sorted(seeds_of(course)) == ["alder"]
+
+
+def test_a_second_run_into_the_same_folder_is_told_of_the_first(
+    graded_class: GradedClass, tmp_path: Path
+) -> None:
+    """And takes nothing from it; a run that was killed stands in nobody's way."""
+    course, first = run_that_goes_on(graded_class, tmp_path)
+    second = run(course, stderr=subprocess.PIPE)
+    _, said = second.communicate(timeout=60)
+    assert second.returncode == 1
+    assert said.decode().strip() == (
+        f"autograder: Another run is grading into {course.into} at this moment: wait until it has "
+        "ended, or name another folder with --into."
+    )
+    assert first.poll() is None
+    first.kill()
+    first.communicate(timeout=60)
+    shutil.rmtree(course.submitted / "juniper")
+    third = run(course, stderr=subprocess.PIPE)
+    _, said = third.communicate(timeout=60)
+    assert (third.returncode, said) == (0, b"")
+    assert sorted(rows_of(course)) == ["alder"]
