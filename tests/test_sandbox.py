@@ -6,7 +6,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -175,6 +175,39 @@ def test_pictures_and_random_numbers_are_as_in_any_kernel() -> None:
     first, second = (run_in_sandbox(*cells, limits=drawn) for _ in range(2))
     assert "image/png" in first.notebook.cells[0].outputs[0].data
     assert said_by(first) != said_by(second), "each kernel has chance of its own"
+
+
+def test_cells_mean_what_they_mean_in_any_kernel() -> None:
+    """Magics, what awaits, and cells that change how the cells after them, or in them, are read."""
+    cells = (
+        "import asyncio\nprint(await asyncio.sleep(0, 'slept'))",
+        "await asyncio.sleep(0, 'the value of a cell')",
+        "%%capture said\nprint('kept')",
+        "print(said.stdout)\n%who_ls\n!echo from a shell",
+        "shell = get_ipython()\ntype(shell).__name__, 'IPKernelApp' in shell.config",
+        """
+        def read(lines):
+            return [line.replace("how", "'otherwise'") for line in lines]
+        how = "as before"
+        _ = shell.run_cell("print(how)")
+        shell.input_transformers_cleanup.append(read)
+        _ = shell.run_cell("print(how)")
+        """,
+        "print(how)",
+        "shell.input_transformers_cleanup.remove(read)\nprint(how)",
+        "print(how)",
+        "import logging\nlogging.warning('once')\nlogging.getLogger('a').info('never')",
+        "%config InlineBackend.print_figure_kwargs",
+        "print(1\n",
+    )
+    limits = RunLimits(cell=30, kernel=SMALL)
+    warm, plain = (
+        run_in_sandbox(*cells, limits=given) for given in (limits, replace(limits, kernel=None))
+    )
+    assert said_by(plain, 5) == "as before\notherwise\n"
+    assert [said_by(plain, at) for at in (6, 7, 8)] == ["otherwise\n", "otherwise\n", "as before\n"]
+    for ours, theirs in zip(warm.notebook.cells, plain.notebook.cells, strict=True):
+        assert ours.outputs == theirs.outputs
 
 
 def test_many_large_pictures_are_drawn_by_one_kernel() -> None:
