@@ -9,7 +9,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from autograder.build.bundle import BUNDLE_FILE, bundle
 from autograder.course import check_id
 from autograder.grading.judging import public_bytes
-from autograder.runner.notebook import NotebookRun, RunLimits, run_notebook
+from autograder.runner.notebook import UNREADABLE, NotebookRun, RunLimits, run_notebook
 from autograder.runner.sandbox import Limits
 from autograder.student.cases import CaseSet
 
@@ -59,14 +59,19 @@ def said_by(cell: NotebookNode) -> str:
     return "".join(output.get("text", "") for output in cell.outputs)
 
 
+ASK_FOR_ROOM = "import zmq; print(kernel.iopub_thread.socket.getsockopt(zmq.SNDHWM))"
+
+
 @pytest.mark.parametrize("sandbox", [True, False], ids=["sandbox", "no sandbox"])
 def test_a_cell_that_prints_a_great_deal_loses_nothing(sandbox: bool) -> None:
     """Each line is a message: beyond a thousand that wait zmq would drop some."""
-    run = run_around("for number in range(12_000):\n    print(number, flush=True)", sandbox=sandbox)
+    lines = "for number in range(12_000):\n    print(number, flush=True)"
+    run = run_around(lines, ASK_FOR_ROOM, sandbox=sandbox)
     assert_that_nothing_was_lost(run)
     if sandbox:
         assert run.troubles == []
         assert said_by(run.notebook.cells[2]).endswith("11999\n")
+        assert int(said_by(run.notebook.cells[3])) > 12_000  # a quick grader leaves no need of it
 
 
 MALFORMED = {
@@ -133,6 +138,10 @@ def test_a_malformed_reply_costs_its_cell(reply: dict[str, object]) -> None:
         session.send = forged
         """)
     assert_that_nothing_was_lost(run)
+    assert run.troubles == []
+    if "payload" not in reply:
+        (error,) = run.notebook.cells[2].outputs
+        assert (error.ename, error.evalue) == UNREADABLE
 
 
 def test_copies_and_errors_and_widgets_count_as_what_a_cell_says() -> None:
