@@ -163,7 +163,9 @@ def write_graded(
     handed_in = _timestamp(submission)
     if handed_in is not None:
         (folder / TIMESTAMP_FILE).write_text(f"{handed_in} UTC")
-    nbformat.write(safe_to_show(record.executed), folder / submission.notebook.name)
+    # Not nbformat.write, which looks once more whether it is valid, and writes it all the same.
+    text = nbformat.v4.writes(safe_to_show(record.executed))
+    (folder / submission.notebook.name).write_text(f"{text}\n", encoding="utf-8")
 
 
 def find_or_add(gradebook: Gradebook, submission: Submission) -> SubmittedAssignment:
