@@ -101,7 +101,7 @@ def grade(
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Show what would change in the gradebook; change nothing."),
+        typer.Option("--dry-run", help="Show which scores would change, and write none of them."),
     ] = False,
     sample_class: Annotated[
         bool, typer.Option("--sample", help="Release, and grade the sample class (into sample/).")
@@ -174,28 +174,30 @@ def verify(
         with VerifyProgress() as progress:
             verified = verify_class(course, known_topics(topics), progress, run)
         refused = [key for key in load_refusals(course.refusals) if key[0] in known_topics(topics)]
-        print_verified(verified, len(refused))
-        if not course.submitted.is_dir():
-            typer.echo(
-                f"Submissions were not compared: there is no {course.submitted}. Say where they "
-                "are with --submitted."
-            )
+        print_verified(verified, len(refused), course)
     raise typer.Exit(1 if any(item.problems for item in verified) else 0)
 
 
 @app.command()
 def feedback(
     topics: Annotated[list[str] | None, typer.Argument(help="Topics (default: all).")] = None,
-    into: Annotated[Path | None, typer.Option(help="Where the class was graded.")] = None,
+    into: Annotated[
+        Path | None, typer.Option(help="Where the class was graded (default: the course).")
+    ] = None,
 ) -> None:
-    """Write the feedback of a graded class anew, with the points given by hand since."""
+    """Write feedback and grades.csv of a graded class anew, with the points given by hand since."""
     from autograder.course import Course, course_root
     from autograder.grading.feedback import write_feedback
+    from autograder.grading.gradebook import write_grades
 
     with told():
         course = Course.at(course_root(), None, into)
         count = write_feedback(course, known_topics(topics))
-        typer.echo(f"Feedback for {count} submissions is in {course.into / 'feedback'}.")
+        write_grades(course)
+        typer.echo(
+            f"Feedback for {count} submissions is in {course.into / 'feedback'}, grades are in "
+            f"{course.into / 'grades.csv'}."
+        )
 
 
 @app.command()

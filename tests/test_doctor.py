@@ -211,16 +211,16 @@ def test_limits_of_the_machine_that_are_lower_are_named(course: Course, tmp_path
     finding = ask_elsewhere("ulimits", *lower, into=tmp_path, cwd=course.root)
     assert finding.state != OK  # with many cores, 200 are too few for the grading process too
     assert "seconds of CPU time 600 of 900 (ulimit -Ht)" in finding.found
-    assert "open files 200 of 256 (ulimit -Hn)" in finding.found
+    assert "open files 200 of 1024 (ulimit -Hn)" in finding.found
 
 
 def test_open_files_are_those_of_all_workers(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_checks.resource, "getrlimit", lambda kind: (500, 1000))
+    monkeypatch.setattr(machine_checks.resource, "getrlimit", lambda kind: (500, 2000))
     options = {"memory_limit": 1e-9, "disk_limit": 1e-9, "cpu_limit": 1.0}
-    assert found_by("ulimits", with_options(site, workers=25, **options)).state == OK
-    finding = found_by("ulimits", with_options(site, workers=26, **options))
-    assert finding.found == "1000 open files are allowed, 26 workers need 1040"
-    assert (finding.state, "nofile to 1040" in finding.todo) == (PROBLEM, True)
+    assert found_by("ulimits", with_options(site, workers=49, **options)).state == OK
+    finding = found_by("ulimits", with_options(site, workers=50, **options))
+    assert finding.found == "2000 open files are allowed, 50 workers need 2040"
+    assert (finding.state, "nofile to 2040" in finding.todo) == (PROBLEM, True)
 
 
 @pytest.mark.parametrize(("free", "state"), [(50, PROBLEM), (500, WARNING), (5000, OK)])

@@ -37,6 +37,7 @@ from autograder.course import Course, Trouble, check_id, grade_id_of
 from autograder.exercises import TOPICS
 from autograder.grading.classrun import Result, grade_class
 from autograder.grading.feedback import clean_markdown, write_feedback
+from autograder.grading.gradebook import enter_assignment, explained_errors
 from autograder.grading.hashes import Hashes
 from autograder.grading.judging import public_bytes
 from autograder.grading.records import Record, load_record
@@ -985,6 +986,22 @@ def test_a_release_that_is_older_than_its_source(
         "grade", "--submitted", submitted, "--into", tmp_path / "out", cwd=own_course.root
     )
     assert_told(said, 1, f"release/{TOPIC} does not fit source/{TOPIC}", "make release")
+
+
+def test_a_second_notebook_in_a_source_is_named(own_course: Course) -> None:
+    source = own_course.source_notebook(TOPIC)
+    shutil.copy(source, source.with_name("extra.ipynb"))
+    with pytest.raises(Trouble, match=f"source/{TOPIC} holds 2 notebooks, .* move all but {TOPIC}"):
+        enter_assignment(own_course, TOPIC)
+
+
+def test_a_graded_cell_that_came_later_is_explained(course: Course) -> None:
+    said = f"nbgrader could not generate {TOPIC}: Cannot add or remove cells"
+    with (
+        pytest.raises(Trouble, match=r"gained or lost a graded cell.* move .*gradebook\.db away"),
+        explained_errors(course),
+    ):
+        raise Trouble(said)
 
 
 @pytest.mark.parametrize(

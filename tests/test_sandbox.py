@@ -198,6 +198,22 @@ def test_cells_mean_what_they_mean_in_any_kernel() -> None:
         "print(how)",
         "import logging\nlogging.warning('once')\nlogging.getLogger('a').info('never')",
         "%config InlineBackend.print_figure_kwargs",
+        "type(shell).__module__, shell.starting_dir == _dh[0] == %pwd",
+        "%history -l 2",
+        "shell.history_manager.get_tail(1, include_latest=True)[-1][2]",
+        """
+        import os, sys, getpass
+        os.mkdir("below")
+        with open("below/helper_of_mine.py", "w") as file:
+            file.write("value = 7")
+        os.chdir("below")
+        import helper_of_mine
+        print(helper_of_mine.value, os.path.basename(sys.argv[0]))
+        %cd -q ..
+        """,
+        "os.path.exists('below'), bool(getpass.getuser()), 'JPY_PARENT_PID' in os.environ",
+        "os.environ.get('PWD', os.getcwd()) == os.getcwd()",
+        "import torch\ntorch.set_num_interop_threads(1)\ntorch.get_num_interop_threads()",
         "print(1\n",
     )
     limits = RunLimits(cell=30, kernel=SMALL)

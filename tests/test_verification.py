@@ -71,6 +71,69 @@ def points_in(course: Course) -> dict[str, float]:
         return {item.student.id: item.score for item in gradebook.assignment_submissions(TOPIC)}
 
 
+# ---- what a person gave, and what follows from the due date
+
+
+def test_what_was_given_by_hand_outlives_a_submission_that_could_not_be_read(
+    class_of_three: Course,
+) -> None:
+    course, notebook = class_of_three, class_of_three.submitted / "dogwood" / TOPIC
+    with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
+        grade_of_text = gradebook.find_grade("written_scale", TOPIC, TOPIC, "dogwood")
+        grade_of_text.manual_score, grade_of_text.extra_credit = 1.5, 0.5
+        gradebook.find_comment("written_scale", TOPIC, TOPIC, "dogwood").manual_comment = "Well put"
+        gradebook.db.commit()
+    before, answer = points_in(course), (notebook / f"{TOPIC}.ipynb").read_bytes()
+    (notebook / f"{TOPIC}.ipynb").write_text("")
+    for _ in range(2):
+        assert grade(course)["dogwood"].ungradable
+    assert "dogwood" not in points_in(course)
+    (notebook / f"{TOPIC}.ipynb").write_bytes(answer)
+    result = grade(course)["dogwood"]
+    assert "points by hand of an earlier answer: written_scale" in result.notes
+    with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
+        given = gradebook.find_grade("written_scale", TOPIC, TOPIC, "dogwood")
+        assert (given.manual_score, given.extra_credit) == (1.5, 0.5)
+        assert given.needs_manual_grade, "a person looks at it again"
+        comment = gradebook.find_comment("written_scale", TOPIC, TOPIC, "dogwood")
+        assert comment.manual_comment == "Well put"
+        other = gradebook.find_grade("check_softmax", TOPIC, TOPIC, "dogwood")
+        assert (other.manual_score, other.extra_credit) == (None, None)
+    assert points_in(course) == before
+
+
+def test_a_penalty_follows_the_due_date(
+    class_of_three: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course, config = class_of_three, Course._file_config
+
+    def with_penalty(self: Course) -> Any:
+        found = config(self)
+        found.LateSubmissionPlugin.penalty_method = "zero"
+        return found
+
+    def due(date: str) -> None:
+        with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
+            gradebook.update_or_create_assignment(TOPIC, duedate=date)
+
+    monkeypatch.setattr(Course, "_file_config", with_penalty)
+    points = points_in(course)["dogwood"]
+    assert points > 0
+    handed_in = course.submitted / "dogwood" / TOPIC / "timestamp.txt"
+    handed_in.write_text("2026-10-12 12:00:00 UTC")
+    due("2026-10-12 00:00:00 UTC")
+    late = grade(course)["dogwood"]
+    assert late.points == 0
+    assert f"late by 12:00:00: {points:g} points taken off" in late.notes
+    assert any(note.startswith("entered again") for note in late.notes)
+    due("2026-10-13 00:00:00 UTC")
+    assert rehearse(course, [TOPIC], lambda *_: None)[1] != []
+    in_time = grade(course)["dogwood"]
+    assert (in_time.points, in_time.fresh) == (points, False)
+    assert not any("late" in note for note in grade(course)["dogwood"].notes)
+    assert rehearse(course, [TOPIC], lambda *_: None)[1] == []
+
+
 # ---- verify
 
 
@@ -79,7 +142,22 @@ def test_a_graded_class_verifies(class_of_three: Course, autograder: Command) ->
     folders = ("--submitted", course.submitted, "--into", course.into)
     said = autograder("verify", TOPIC, *folders, cwd=course.root)
     assert (said.returncode, said.stderr) == (0, "")
-    assert said.stdout == "3 of 3 submissions verified: their scores follow from their records.\n"
+    verified = "3 of 3 submissions verified: their scores follow from their records.\n"
+    assert said.stdout == verified
+    with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
+        gradebook.find_grade("check_softmax", TOPIC, TOPIC, "cedar").extra_credit = 50
+        gradebook.db.commit()
+    shutil.rmtree(course.submitted / "birch")
+    said = autograder("verify", TOPIC, *folders, cwd=course.root)
+    assert said.returncode == 0
+    assert said.stdout.startswith(verified)
+    assert f"Not in {course.submitted}, and not compared: birch." in said.stdout
+    assert "cedar 01_self_attention: a person gave points, which no record holds, in softmax." in (
+        said.stdout
+    )
+    shutil.rmtree(course.submitted)
+    said = autograder("verify", TOPIC, *folders, cwd=course.root)
+    assert f"Submissions were not compared: none of these is in {course.submitted}." in said.stdout
 
 
 def test_what_was_replaced_by_what_cannot_be_graded_leaves_no_record_behind(
@@ -119,7 +197,8 @@ TAMPERED = {
     "by case": (lambda record: replace(record, cases={}), "verdicts on single cases do not follow"),
     "submission": (
         lambda record: replace(record, hashes=replace(record.hashes, notebook="0")),
-        "another notebook, or other files, lie in its place now",
+        "in its place lies now another notebook or another file, or the release has changed: "
+        "grade again",
     ),
 }
 
@@ -297,7 +376,7 @@ def test_a_rehearsal_by_the_command(class_of_three: Course, autograder: Command)
     assert any("birch" in line and "is not JSON" in line for line in lines)
     assert any("cedar" in line and "3 → 7" in line and "in all" in line for line in lines)
     assert not any("dogwood" in line for line in lines)
-    assert "Nothing is written:" in said.stdout
+    assert "Nothing is written but records of what was run" in said.stdout
     assert state_of(course) == before
 
 
@@ -325,4 +404,5 @@ def test_feedback_is_written_anew_and_counted(class_of_three: Course, autograder
     said = autograder("feedback", TOPIC, "--into", course.into, cwd=course.root)
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout.startswith("Feedback for 3 submissions is in ")
+    assert (course.into / "grades.csv").stat().st_mtime_ns > before[0]
     assert all(page.stat().st_mtime_ns > then for page, then in zip(pages, before, strict=True))

@@ -33,7 +33,7 @@ CONFIG = "nbgrader_config.py"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SCANT, TOO_LITTLE = GIB, 100 * MIB  # bytes free on a disk
 LITTLE_SHARED_MEMORY = 64 * MIB
-OPEN_FILES = 256  # of a kernel
+OPEN_FILES = 1024  # of a kernel
 FILES_OF_A_WORKER = 40  # that the grading process holds open; 34 were seen
 LONGEST_SOCKET_PATH = 107  # bytes: the kernel's sockaddr_un, less the zero that ends it
 SIGNS = "✘ ⚑ — é"  # of what tables and names hold
@@ -177,9 +177,12 @@ def check_own_limits(site: Site) -> Said:
 def _open_files(workers: int) -> Said:
     """Of the grading process itself, which holds the sockets of all its kernels, and takes all that
     it is allowed."""
-    most, needed = resource.getrlimit(resource.RLIMIT_NOFILE)[1], workers * FILES_OF_A_WORKER
-    if most == resource.RLIM_INFINITY or most >= needed:
-        return ok(f"{needed} open files are allowed, as {workers} workers need")
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    needed = (workers + 1) * FILES_OF_A_WORKER  # one more kernel starts or ends meanwhile
+    if most == resource.RLIM_INFINITY:
+        return ok("any number of open files is allowed")
+    if most >= needed:
+        return ok(f"{most} open files are allowed, {workers} workers need {needed}")
     todo = f"Raise nofile to {needed} in /etc/security/limits.conf, or set fewer workers."
     return problem(f"{most} open files are allowed, {workers} workers need {needed}", todo)
 

@@ -68,6 +68,7 @@ from autograder.runner.kernels import stop_kernels, the_nursery
 from autograder.runner.notebook import Turn
 from autograder.runner.sandbox import require_sandbox
 from autograder.student.cases import sound_text
+from autograder.student.verdicts import points_text
 
 
 @dataclass
@@ -396,7 +397,8 @@ def _enter(
     fresh: bool,
 ) -> Result:
     """Write a record to the gradebook and the feedback, unless both hold it already."""
-    if fresh or not is_entered(course, gradebook, submission, record):
+    put_back = not fresh and not is_entered(course, gradebook, submission, record)
+    if fresh or put_back:
         try:
             with gradebook.db.begin_nested():
                 entered = enter(course, gradebook, submission, record, work.files)
@@ -404,7 +406,10 @@ def _enter(
         except Exception:
             gradebook.db.expire_all()
             raise
-    return _result(gradebook, submission, record, fresh)
+    result = _result(gradebook, submission, record, fresh)
+    if put_back:
+        result.notes.append("entered again: gradebook, lateness or feedback did not fit the record")
+    return result
 
 
 def _result(gradebook: Gradebook, submission: Submission, record: Record, fresh: bool) -> Result:
@@ -414,14 +419,17 @@ def _result(gradebook: Gradebook, submission: Submission, record: Record, fresh:
         if not verdict.passed
     ]
     entered = standing(gradebook, submission)
-    late = [f"late by {entered.late}"] if entered.late else []
+    taken = f": {points_text(entered.penalty)} points taken off" if entered.penalty else ""
+    notes = wrong + record.repairs + record.troubles
+    notes += [f"late by {entered.late}{taken}"] if entered.late else []
+    notes += [f"points by hand of an earlier answer: {name}" for name in entered.again]
     return Result(
         submission.student,
         submission.topic,
         points=entered.points,
         max_points=entered.max_points,
         by_hand=entered.by_hand,
-        notes=wrong + record.repairs + record.troubles + late,
+        notes=notes,
         flags=record.flags,
         sandboxed=record.sandboxed,
         fresh=fresh,

@@ -30,6 +30,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.build.release import generate
 from autograder.course import Course, Trouble, check_id, grade_id_of, parse_time
+from autograder.grading import byhand
 from autograder.grading.records import Record, load_refusals, put_aside, record_path
 from autograder.grading.safe import safe_to_show
 from autograder.grading.submissions import TIMESTAMP_FILE, Submission, is_usable_name
@@ -45,6 +46,12 @@ def open_gradebook(course: Course) -> Gradebook:
 def enter_assignment(course: Course, topic: str) -> None:
     """Enter the assignment, as its source stands, in the gradebook, with its due date."""
     release = course.release_notebook(topic)
+    others = [path.name for path in course.source_notebook(topic).parent.glob("*.ipynb")]
+    if len(others) > 1:
+        raise Trouble(
+            f"source/{topic} holds {len(others)} notebooks, where an assignment is one: move all "
+            f"but {release.name} away, then run `make release`."
+        )
     with tempfile.TemporaryDirectory(prefix="release-") as scratch:
         generate(course, topic, Path(scratch))
         made = (Path(scratch) / topic / release.name).read_bytes()
@@ -86,7 +93,15 @@ def is_entered(
         for grade in notebook.grades
         if grade.cell.cell_type == "code"
     }
-    return scores == points and entered.timestamp == _timestamp(submission)
+    penalties = {
+        notebook.late_submission_penalty: _penalty(course, submission, entered, notebook)
+        for notebook in entered.notebooks
+    }
+    return (
+        scores == points
+        and entered.timestamp == _timestamp(submission)
+        and all((before or 0.0) == (now or 0.0) for before, now in penalties.items())
+    )
 
 
 def _timestamp(submission: Submission) -> datetime | None:
@@ -119,7 +134,7 @@ def enter(
     """
     write_graded(course, submission, record, files)
     with gradebook.db.no_autoflush:  # else each row that is looked at would write the one before
-        entered = find_or_add(gradebook, submission)
+        entered = find_or_add(course, gradebook, submission)
         assignment = entered.assignment
         held = [(n.grade_cells, n.solution_cells, n.task_cells) for n in assignment.notebooks]
         entered.timestamp = _timestamp(submission)
@@ -168,7 +183,9 @@ def write_graded(
     (folder / submission.notebook.name).write_text(f"{text}\n", encoding="utf-8")
 
 
-def find_or_add(gradebook: Gradebook, submission: Submission) -> SubmittedAssignment:
+def find_or_add(
+    course: Course, gradebook: Gradebook, submission: Submission
+) -> SubmittedAssignment:
     """Its row, with one for each cell that is graded or may be commented; new ones are not yet
     written."""
     try:
@@ -190,6 +207,7 @@ def find_or_add(gradebook: Gradebook, submission: Submission) -> SubmittedAssign
         for cell in [*notebook.solution_cells, *notebook.task_cells]:
             Comment(cell=cell, notebook=submitted)
     gradebook.db.add(entered)  # and with it all of these
+    byhand.give_back(course.records, entered)
     return entered
 
 
@@ -215,6 +233,10 @@ def withdraw(course: Course, gradebook: Gradebook, submission: Submission) -> No
     """Take away what an earlier, gradable version of a submission left."""
     if not is_usable_name(submission.student):
         return
+    with contextlib.suppress(MissingEntry):
+        entered = gradebook.find_submission(submission.topic, submission.student)
+        if not course.rehearses:
+            byhand.keep(course.records, entered)
     if not course.rehearses:
         put_aside(course.records, submission.topic, submission.student)
     for step in ("autograded", "feedback"):
@@ -227,12 +249,15 @@ def withdraw(course: Course, gradebook: Gradebook, submission: Submission) -> No
 
 @dataclass(frozen=True)
 class Standing:
-    """What the gradebook says of a submission; `by_hand` are points that wait for a person."""
+    """What the gradebook says of a submission: points after `penalty` was taken off for being late;
+    `by_hand` are points that wait for a person, `again` cells with points of an earlier answer."""
 
     points: float
     max_points: float
     by_hand: float
     late: timedelta
+    penalty: float
+    again: list[str]
 
 
 def standing(gradebook: Gradebook, submission: Submission) -> Standing:
@@ -244,7 +269,10 @@ def standing(gradebook: Gradebook, submission: Submission) -> Standing:
         if grade.needs_manual_grade and grade.manual_score is None
     ]
     late = timedelta(seconds=round(entered.total_seconds_late))
-    return Standing(entered.score, entered.max_score, sum(waiting), late)
+    penalty = sum(notebook.late_submission_penalty or 0.0 for notebook in entered.notebooks)
+    points = max(0.0, entered.score - penalty)
+    again = [name for book in entered.notebooks for name in byhand.to_look_at_again(book.grades)]
+    return Standing(points, entered.max_score, sum(waiting), late, penalty, again)
 
 
 def write_grades(course: Course) -> None:
@@ -290,6 +318,12 @@ def _known(error: Exception, course: Course) -> str:
         return (
             f"No space is left in {course.into}. Free some and run this again: what was graded "
             "is kept, and the rest goes on from there."
+        )
+    if "Cannot add or remove cells" in text or "Cannot modify existing assignment" in text:
+        return (
+            "The source has gained or lost a graded cell since the class was graded, which a "
+            f"gradebook does not take: undo that, or move {course.gradebook} away and grade all "
+            "again."
         )
     if "readonly database" in text or "unable to open database" in text:
         return f"The gradebook {course.gradebook} cannot be written. Make it writable."

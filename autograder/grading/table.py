@@ -113,7 +113,7 @@ def print_table(results: list[Result], course: Course) -> None:
 
 
 def print_changes(results: list[Result], changes: list[Change], course: Course) -> None:
-    """What grading would change in the gradebook, cell by cell, and whom it could not grade."""
+    """What grading would change, cell by cell, and who could not be graded or is flagged."""
     if changes:
         _print_rows(
             ["student", "topic", "points", "what would change"],
@@ -127,23 +127,27 @@ def print_changes(results: list[Result], changes: list[Change], course: Course) 
                 for item in changes
             ],
         )
-    ungraded = [item for item in results if not item.graded]
-    if ungraded:
+    odd = [item for item in results if not item.graded or item.flags]
+    if odd:
         _print_rows(
             ["student", "topic", "points", "what went wrong"],
-            [[item.student, item.topic, points_of(item), reason_of(item)] for item in ungraded],
+            [[item.student, item.topic, points_of(item), reason_of(item)] for item in odd],
         )
     students = len({(item.student, item.topic) for item in changes})
     count = sum(item.cell != IN_ALL for item in changes)
     print(
-        f"Nothing is written: {count} scores in {students} of {len(results)} submissions "
-        "would change. Grade without --dry-run to write them; what was run now is not run again."
+        f"Nothing is written but records of what was run, which is not run again: {_scores(count)} "
+        f"in {students} of {len(results)} submissions would change. Grade without --dry-run to "
+        "write them."
         if changes
         else "Nothing would change in the gradebook."
     )
 
 
-def print_verified(verified: list[Verified], refused: int = 0) -> None:
+WHERE = "Say where they are with --submitted."
+
+
+def print_verified(verified: list[Verified], refused: int, course: Course) -> None:
     wrong = [item for item in verified if item.problems]
     if wrong:
         _print_rows(
@@ -156,6 +160,16 @@ def print_verified(verified: list[Verified], refused: int = 0) -> None:
     )
     if refused:
         print(f"{refused} more could not be graded: grades.csv says why.")
+    absent = [named(item.student) for item in verified if not item.compared]
+    if len(absent) == len(verified):
+        print(f"Submissions were not compared: none of these is in {course.submitted}. {WHERE}")
+    elif absent:
+        print(f"Not in {course.submitted}, and not compared: {', '.join(absent)}. {WHERE}")
+    for item in (item for item in verified if item.by_hand):
+        print(
+            f"{named(item.student)} {item.topic}: a person gave points, which no record holds, in "
+            f"{', '.join(item.by_hand)}."
+        )
 
 
 def _print_rows(titles: list[str], rows: list[list[str]]) -> None:
@@ -170,6 +184,10 @@ def _print_rows(titles: list[str], rows: list[list[str]]) -> None:
         table.add_row(*map(Text, [named(name), *row]))  # as it stands: a name may hold brackets
     wide = console if console.is_terminal else Console(width=140)
     wide.print(table)
+
+
+def _scores(count: int) -> str:
+    return "1 score" if count == 1 else f"{count} scores"
 
 
 def _shown(points: float | None) -> str:
@@ -201,8 +219,10 @@ def _closing_line(results: list[Result], course: Course) -> str:
     parts += [f"{kept} unchanged", f"{ungraded} not graded"]
     where = f"gradebook.db, feedback/ and grades.csv are in {course.into}"
     line = f"{', '.join(parts)}. {where}."
-    if any(result.by_hand for result in results):
-        line += "\n(2 by hand): so many of the points wait for a person, in formgrader."
+    by_hand = {points_text(result.by_hand) for result in results if result.by_hand}
+    if by_hand:
+        points = by_hand.pop() if len(by_hand) == 1 else "…"
+        line += f"\n({points} by hand): so many of the points wait for a person, in formgrader."
     flagged = sum(bool(result.flags) for result in results)
     if flagged:
         line += f"\n{flagged} flagged (⚑): for a person to judge; a flag takes no points."

@@ -21,11 +21,14 @@ from autograder.student.verdicts import Verdict, points_text
 
 @dataclass
 class Verified:
-    """One record: what does not agree with it (nothing, where all does)."""
+    """One record: what does not agree with it (nothing, where all does), whether its submission
+    was there to be compared, and cells of the judge's in which a person gave points."""
 
     student: str
     topic: str
     problems: list[str] = field(default_factory=list)
+    compared: bool = True
+    by_hand: list[str] = field(default_factory=list)
 
 
 Told = Callable[[Verified, int, int], None]  # what was verified, how many are, of how many
@@ -61,6 +64,8 @@ def verify_class(
                     found.problems.append("its record cannot be read")
                 else:
                     found.problems += _problems_of(course, gradebook, record, drawn)
+                    found.compared = _submission_of(course, record).folder.is_dir()
+                    found.by_hand = _by_hand(gradebook, record)
                     if run:
                         found.problems += _problems_when_run(course, record, options, drawn)
                 verified.append(found)
@@ -123,6 +128,21 @@ def _against_gradebook(gradebook: Gradebook, record: Record) -> list[str]:
     ]
 
 
+def _by_hand(gradebook: Gradebook, record: Record) -> list[str]:
+    """The exercises whose score is not the judge's alone."""
+    try:
+        entered = gradebook.find_submission(record.topic, record.student)
+    except MissingEntry:
+        return []
+    changed = {
+        str(grade.name)
+        for item in entered.notebooks
+        for grade in item.grades
+        if grade.manual_score is not None or grade.extra_credit
+    }
+    return [name for name in record.points if check_id(name) in changed]
+
+
 def _points_or_none(score: float | None) -> str:
     return "none" if score is None else points_text(score)
 
@@ -130,14 +150,17 @@ def _points_or_none(score: float | None) -> str:
 def _against_submission(course: Course, record: Record) -> list[str]:
     submission = _submission_of(course, record)
     if not submission.folder.is_dir():
-        return []  # it may be kept elsewhere
+        return []  # it may be kept elsewhere, and is told as not compared
     try:
         notebook, files, _ = _prepared(course, record)
     except Ungradable as reason:
         return [f"what lies in its place now cannot be graded: {reason}"]
     now = (hash_of_notebook(notebook), hash_of_files(files))
     if now != (record.hashes.notebook, record.hashes.files):
-        return ["another notebook, or other files, lie in its place now"]
+        return [
+            "in its place lies now another notebook or another file, or the release has changed: "
+            "grade again"
+        ]
     return []
 
 

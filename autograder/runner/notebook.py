@@ -28,6 +28,7 @@ from typing import Any
 
 import nbformat
 from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
@@ -333,6 +334,12 @@ class _Client(NotebookClient):
         self.timed_out = False  # the cell that ran last
         self.most_output = 1_000_000
         self._said: dict[int, int] = {}  # characters, by cell
+
+    async def _async_cleanup_kernel(self) -> None:
+        if self.km is not None:  # nbclient asks again as Python ends, also after Ctrl-C
+            await super()._async_cleanup_kernel()
+
+    _cleanup_kernel = run_sync(_async_cleanup_kernel)
 
     def _look_at_reply(
         self, cell: NotebookNode, cell_index: int, execute_reply: dict[str, Any]

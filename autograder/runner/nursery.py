@@ -33,6 +33,7 @@ import signal
 import socket
 import struct
 import sys
+import sysconfig
 import tempfile
 from dataclasses import dataclass
 from typing import Any
@@ -64,6 +65,7 @@ MODULES = (
     "warm_kernel",
     "zmq.utils.garbage",
 )
+PACKAGES = sysconfig.get_paths()["purelib"]
 LOOK_EVERY = 0.05  # seconds between two looks at what the kernels hold
 NICENESS = 10  # of a kernel: whoever looks after them comes first, or forks win the race
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
@@ -125,8 +127,7 @@ def import_what_kernels_need() -> None:
         importlib.import_module(name)
     import torch
 
-    torch.set_num_threads(1)
-    torch.set_num_interop_threads(1)
+    torch.set_num_threads(1)  # between operations it stays unset: it can be set once only
     debugger = importlib.import_module("ipykernel.debugger")
     debugger._is_debugpy_available = False  # type: ignore[attr-defined]  # nobody debugs here
     importlib.import_module("autograder_student").warm_up()
@@ -380,21 +381,26 @@ def be_a_kernel(request: dict[str, Any], judge: int, telling: int, keeper: socke
     work = os.path.join(folder, "work")
     os.environ |= {
         "HOME": work,
+        "PWD": work,
         "IPYTHONDIR": os.path.join(work, ".ipython"),
+        "TORCHINDUCTOR_CACHE_DIR": os.path.join(work, ".inductor"),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         DESCRIPTOR_VARIABLE: str(LINE),
     }
     reseed()
     lookout.keep_watch(work, telling)
-    sys.path.append(work)  # last: a torch.py beside the notebook shadows nothing
+    os.chdir(work)
+    sys.path.append("")  # last: a torch.py beside the notebook shadows nothing
     connection = request["connection"]
-    sys.argv = ["ipykernel", "-f", connection]
+    sys.argv = [os.path.join(PACKAGES, "ipykernel_launcher.py"), "-f", connection]
     app = importlib.import_module("warm_kernel").KernelApp.instance()
     app.log.setLevel(logging.WARNING)  # else it makes records of what is never shown
-    # A history would be a database on a disk that may be full.
-    given = [f"--IPKernelApp.connection_file={connection}", "--HistoryManager.enabled=False"]
+    # The history in memory: as a file it would lie on a disk that may be full.
+    given = [
+        f"--IPKernelApp.connection_file={connection}",
+        "--HistoryManager.hist_file=:memory:",
+    ]
     app.initialize(given + request["arguments"])
-    os.chdir(work)  # not before: a file there might be taken for IPython's settings
     with keeper:
         keeper.send(b"1")
         if keeper.recv(1):
@@ -460,7 +466,7 @@ def set_limits(limits: dict[str, Any]) -> None:
         (resource.RLIMIT_FSIZE, limits["file"]),
         (resource.RLIMIT_CPU, limits["cpu"]),
         (resource.RLIMIT_NPROC, limits["wall"]),
-        (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_NOFILE, 1024),
         (resource.RLIMIT_CORE, 0),
     ):
         _, most = resource.getrlimit(kind)

@@ -22,9 +22,10 @@ MOST_WAITING = 50_000  # messages of a kernel's, in its own memory
 class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
     """Transforms a cell once: ipykernel does it to see whether the cell awaits, IPython then again.
 
-    Its name is that of ipykernel's own: notebooks tell by it where they run.
+    It goes by the name of ipykernel's own: notebooks tell by it where they run.
     """
 
+    __module__ = zmqshell.__name__
     _transformed: tuple[str, str] | None = None
 
     def init_events(self) -> None:
