@@ -86,6 +86,8 @@ def test_what_is_opened_outside_is_seen() -> None:
             lambda: os.listdir("/proc"),
             lambda: os.kill(77, 9),
             lambda: socket.create_connection(("10.9.8.7", 80), timeout=1),
+            lambda: socket.socket(socket.AF_UNIX).connect("/run/a.sock"),
+            lambda: socket.socket(socket.AF_UNIX).connect("\\0of-the-machine"),
         ]
         os.symlink("/etc/shadow", "mine")
         attempts.append(lambda: open("mine"))
@@ -105,7 +107,8 @@ def test_what_is_opened_outside_is_seen() -> None:
         assert place in said
     assert "/srv/solutions.py" in said
     assert "gradebook.db" in said.replace("/srv/course/gradebook.db", "")
-    assert "10.9.8.7" in evidence(run, "refused-connection")
+    connections = evidence(run, "refused-connection")
+    assert all(place in connections for place in ("10.9.8.7", "/run/a.sock", "of-the-machine"))
     assert "signal 9 to process 77" in evidence(run, "refused-signal")
 
 
@@ -114,6 +117,7 @@ def test_what_a_notebook_does_at_home_is_no_sign() -> None:
         RIGHT,
         """
         import json, os, pathlib, random, signal, sqlite3, subprocess, sys, tempfile
+        import multiprocessing
         import matplotlib.pyplot as plt
         import numpy, torch.utils.data
         try:
@@ -128,6 +132,8 @@ def test_what_a_notebook_does_at_home_is_no_sign() -> None:
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(9)"])
         os.kill(child.pid, signal.SIGTERM)
         child.wait()
+        with multiprocessing.Manager() as manager:  # talks through a socket in the work folder
+            assert list(manager.list([1])) == [1]
         torch.save(torch.ones(2), "t.pt"), torch.load("t.pt")
         plt.plot([1, 2]), plt.savefig("p.png"), plt.show()
         """,
