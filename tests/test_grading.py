@@ -153,6 +153,10 @@ def test_feedback_holds_the_judges_words(graded_class: GradedClass) -> None:
         for verdict in record_of(course, student).verdicts:
             for line in text_of(verdict).splitlines():
                 assert line in page, (student, verdict.exercise)
+            name = f" ({verdict.diagnosis})" if verdict.diagnosis else ""
+            word = "✔ passed" if verdict.passed else f"✘ {verdict.status}{name}"
+            line = page[page.index(f'href="#{check_id(verdict.exercise)}"') :]
+            assert f"<td>{word}</td>" in line[: line.index("</tr>")]
 
 
 def test_feedback_says_who_how_late_and_what_was_put_right(graded_class: GradedClass) -> None:

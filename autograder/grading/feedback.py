@@ -69,7 +69,8 @@ class FeedbackExporter(HTMLExporter):
             "points": points_text,
             "clean_markdown": clean_markdown,
             "coloured": coloured,
-            "verdict": lambda text: str(text).removeprefix(VERDICT_LEAD),
+            "verdict": verdict_text,
+            "in_a_word": in_a_word,
             "plain": lambda text: html.escape(strip_ansi(str(text))),
             "base64_only": lambda text: re.sub(r"[^A-Za-z0-9+/=]", "", str(text)),
         }.items()
@@ -123,6 +124,16 @@ def _highlighter() -> Highlight2HTML:
 def _exporter() -> FeedbackExporter:
     # With none that change it; each would also have the notebook validated once more.
     return FeedbackExporter(preprocessors=[], default_preprocessors=[])
+
+
+def verdict_text(text: object) -> str:
+    return str(text).removeprefix(VERDICT_LEAD)
+
+
+def in_a_word(text: object) -> str:
+    """Of a verdict: how it ended, and the name of the mistake."""
+    head = verdict_text(text).split("\n", 1)[0]
+    return "✔ passed" if head.startswith("✔") else f"✘ {head.partition(': ')[2].partition(', ')[0]}"
 
 
 def write_page(

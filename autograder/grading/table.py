@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from autograder.course import Course
+from autograder.course import Course, check_id
 from autograder.grading.classrun import Result
 from autograder.grading.rehearsal import IN_ALL, Change
 from autograder.grading.submissions import named
@@ -122,7 +122,7 @@ def print_changes(results: list[Result], changes: list[Change], course: Course) 
                     item.student,
                     item.topic,
                     f"{_shown(item.before)} → {_shown(item.after)}",
-                    item.cell,
+                    item.cell.removeprefix(check_id("")),
                 ]
                 for item in changes
             ],
