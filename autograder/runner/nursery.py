@@ -399,6 +399,7 @@ def be_a_kernel(request: dict[str, Any], judge: int, telling: int, keeper: socke
     given = [
         f"--IPKernelApp.connection_file={connection}",
         "--HistoryManager.hist_file=:memory:",
+        "--HistoryManager.db_cache_size=1000",
     ]
     app.initialize(given + request["arguments"])
     with keeper:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import zmq
-from ipykernel import ipkernel, zmqshell
+from ipykernel import iostream, ipkernel, zmqshell
 from ipykernel.kernelapp import IPKernelApp
 from traitlets import Type
 from traitlets.config import Config
@@ -41,6 +41,23 @@ class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
         return self._transformed[1]
 
 
+class OutStream(iostream.OutStream):
+    """Waits for the thread that sends only where something was written since it last did: after
+    each cell it is asked four times."""
+
+    _is_written = False
+
+    def write(self, string: str) -> int | None:  # type: ignore[override]  # as ipykernel does
+        written = super().write(string)
+        self._is_written = True
+        return written
+
+    def flush(self) -> None:
+        if self._is_written:
+            self._is_written = False
+            super().flush()
+
+
 class Kernel(ipkernel.IPythonKernel):
     shell_class = Type(ZMQInteractiveShell)
 
@@ -56,6 +73,7 @@ class Kernel(ipkernel.IPythonKernel):
 
 class KernelApp(IPKernelApp):
     kernel_class = Type(Kernel)
+    outstream_class = f"{__name__}.OutStream"
 
     def parse_command_line(self, argv: list[str] | None = None) -> None:
         """Take `--Class.trait=value` alone. A parser of all that a command line may hold is made
