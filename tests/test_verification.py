@@ -101,6 +101,17 @@ def test_what_was_given_by_hand_outlives_a_submission_that_could_not_be_read(
         assert (other.manual_score, other.extra_credit) == (None, None)
     assert points_in(course) == before
 
+    with Gradebook(f"sqlite:///{course.gradebook}") as gradebook:
+        given = gradebook.find_grade("written_scale", TOPIC, TOPIC, "dogwood")
+        given.manual_score = given.extra_credit = None
+        gradebook.find_comment("written_scale", TOPIC, TOPIC, "dogwood").manual_comment = None
+        gradebook.db.commit()
+    (notebook / f"{TOPIC}.ipynb").write_text("")
+    assert grade(course)["dogwood"].ungradable
+    (notebook / f"{TOPIC}.ipynb").write_bytes(answer)
+    grade(course)
+    assert points_in(course)["dogwood"] == before["dogwood"] - 2, "and not what was taken back"
+
 
 def test_a_penalty_follows_the_due_date(
     class_of_three: Course, monkeypatch: pytest.MonkeyPatch
@@ -401,8 +412,9 @@ def test_feedback_is_written_anew_and_counted(class_of_three: Course, autograder
             shutil.rmtree(folder)
     pages = [course.into / "feedback" / name / TOPIC / f"{TOPIC}.html" for name in STUDENTS]
     before = [page.stat().st_mtime_ns for page in pages]
+    grades = (course.into / "grades.csv").stat().st_mtime_ns
     said = autograder("feedback", TOPIC, "--into", course.into, cwd=course.root)
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout.startswith("Feedback for 3 submissions is in ")
-    assert (course.into / "grades.csv").stat().st_mtime_ns > before[0]
+    assert (course.into / "grades.csv").stat().st_mtime_ns > grades
     assert all(page.stat().st_mtime_ns > then for page, then in zip(pages, before, strict=True))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from nbgrader.api import Grade, SubmittedAssignment
 
-from autograder.grading.records import WITHDRAWN, record_path
+from autograder.grading.records import WITHDRAWN, record_path, write_whole
 
 
 def keep(records: Path, entered: SubmittedAssignment) -> None:
@@ -19,19 +18,16 @@ def keep(records: Path, entered: SubmittedAssignment) -> None:
         given["points"] |= _of(notebook.grades, "manual_score")
         given["extra"] |= _of(notebook.grades, "extra_credit")
         given["comments"] |= _of(notebook.comments, "manual_comment")
-    if not any(given.values()):
-        return
-    path = _place(records, entered)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(given, indent=1), encoding="ascii")
-    os.replace(partial, path)
+    if any(given.values()):
+        write_whole(_place(records, entered), json.dumps(given, indent=1))
+    else:  # what was kept before was taken back since
+        _place(records, entered).unlink(missing_ok=True)
 
 
 def give_back(records: Path, entered: SubmittedAssignment) -> None:
     """Enter again what was kept, in a submission that nothing was given to since."""
     try:
-        given = json.loads(_place(records, entered).read_text(encoding="ascii"))
+        given = json.loads(_place(records, entered).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return
     for notebook in entered.notebooks:

@@ -8,7 +8,6 @@ policy says so once more.
 from __future__ import annotations
 
 import html
-import os
 import re
 import secrets
 from copy import copy
@@ -27,7 +26,7 @@ from traitlets import default
 
 from autograder.build.webpage import code_colours, with_formulas
 from autograder.course import Course, Trouble, grade_id_of
-from autograder.grading.records import Record, load_record
+from autograder.grading.records import Record, load_record, write_whole
 from autograder.runner.notebook import VERDICT_LEAD
 from autograder.student.verdicts import points_text
 
@@ -153,10 +152,7 @@ def write_page(
         with_points(executed, graded), {"nbgrader": given, "notes": notes}
     )
     folder = course.into / "feedback" / entered.student.id / entered.name
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f"{graded.name}.partial"
-    partial.write_text(page, encoding="utf-8")
-    os.replace(partial, folder / f"{graded.name}.html")
+    write_whole(folder / f"{graded.name}.html", page)
 
 
 def name_of(entered: SubmittedAssignment) -> str:

@@ -93,14 +93,14 @@ def is_entered(
         for grade in notebook.grades
         if grade.cell.cell_type == "code"
     }
-    penalties = {
-        notebook.late_submission_penalty: _penalty(course, submission, entered, notebook)
-        for notebook in entered.notebooks
-    }
     return (
         scores == points
         and entered.timestamp == _timestamp(submission)
-        and all((before or 0.0) == (now or 0.0) for before, now in penalties.items())
+        and all(
+            (notebook.late_submission_penalty or 0.0)
+            == (_penalty(course, submission, entered, notebook) or 0.0)
+            for notebook in entered.notebooks
+        )
     )
 
 

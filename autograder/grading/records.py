@@ -96,12 +96,15 @@ def record_path(records: Path, topic: str, student: str) -> Path:
 
 
 def save_record(records: Path, record: Record) -> None:
-    """Written whole or not at all: a run that is killed leaves no half of one."""
-    path = record_path(records, record.topic, record.student)
-    path.parent.mkdir(parents=True, exist_ok=True)
     data = asdict(record) | {"format": FORMAT}
+    write_whole(record_path(records, record.topic, record.student), json.dumps(data, indent=1))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Or not at all: a run that is killed leaves no half of a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(data, indent=1), encoding="ascii")
+    partial.write_text(text, encoding="utf-8")
     os.replace(partial, path)
 
 
@@ -146,14 +149,11 @@ def put_aside(records: Path, topic: str, student: str) -> None:
 
 def save_refusals(folder: Path, topic: str, reasons: dict[str, str]) -> None:
     """Why submissions could not be graded, by student; what was said of the topic before goes."""
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{topic}{REFUSED}"
     text = json.dumps(reasons, indent=1)
     if path.is_file() and path.read_text(encoding="utf-8", errors="replace") == text:
         return
-    partial = path.with_suffix(".partial")
-    partial.write_text(text, encoding="ascii")
-    os.replace(partial, path)
+    write_whole(path, text)
 
 
 def load_refusals(folder: Path) -> dict[tuple[str, str], str]:

@@ -165,11 +165,12 @@ def print_verified(verified: list[Verified], refused: int, course: Course) -> No
         print(f"Submissions were not compared: none of these is in {course.submitted}. {WHERE}")
     elif absent:
         print(f"Not in {course.submitted}, and not compared: {', '.join(absent)}. {WHERE}")
-    for item in (item for item in verified if item.by_hand):
-        print(
-            f"{named(item.student)} {item.topic}: a person gave points, which no record holds, in "
-            f"{', '.join(item.by_hand)}."
-        )
+    for item in verified:
+        if item.by_hand:
+            print(
+                f"{named(item.student)} {item.topic}: a person gave points, which no record holds, "
+                f"in {', '.join(item.by_hand)}."
+            )
 
 
 def _print_rows(titles: list[str], rows: list[list[str]]) -> None:
